@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The address of a node's RESP door.
+/// The address of a node's RESP front door.
 ///
 /// ```
 /// use testigo::Address;
@@ -24,11 +24,11 @@ pub enum Address {
 }
 
 impl Address {
-    /// Where a node listens unless it is told otherwise.
+    /// The default address of a node.
     pub const DEFAULT: &'static str = "127.0.0.1:7600";
 }
 
-/// A text that is no address, or too many of them.
+/// A text that is not an address, or too many addresses.
 ///
 /// ```
 /// let bad = "7600".parse::<testigo::Address>().expect_err("a port alone is no address");

@@ -1,4 +1,4 @@
-//! The addresses of a cluster's nodes. Any of them will do; whoever finds one gone moves on to the next.
+//! The addresses of a cluster's nodes. Any of them will do; a client that finds one gone moves on to the next.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::address::{Address, BadAddress};
 
-/// The most addresses that a client tries in turn.
+/// Cap on addresses that a client tries in turn.
 const ADDRESSES_MAX: usize = 64;
 
-/// One address or several, and whose turn it is. Clones share the turn: what one connection finds gone, the next does not
-/// try first.
+/// One address or several, and whose turn it is. Clones share the turn: an address that one connection finds gone is not the
+/// first that the next one tries.
 ///
 /// ```
 /// let nodes: testigo::Addresses = "a.example:7600,b.example:7600".parse()?;
@@ -31,11 +31,11 @@ impl Addresses {
         (at, self.all[at].clone())
     }
 
-    /// The one at `at` is gone or of no use: the next has its turn, unless somebody has moved on already.
+    /// The node at `at` is gone or cannot serve: the next has its turn, unless somebody has moved on already.
     pub(crate) fn left(&self, at: usize) {
         let next = (at + 1) % self.all.len();
         let order = Ordering::Relaxed;
-        // Somebody was faster: then the turn is right already.
+        // If somebody was faster, the turn is right already.
         let _ = self.turn.compare_exchange(at, next, order, order);
     }
 
@@ -59,7 +59,7 @@ impl From<Address> for Addresses {
     }
 }
 
-/// Addresses separated by commas. (A Unix socket's path has no comma in it.)
+/// Parses addresses separated by commas. (The path of a Unix socket must not contain a comma.)
 impl FromStr for Addresses {
     type Err = BadAddress;
 

@@ -1,5 +1,5 @@
-//! How long to pause before the next attempt to connect: twice as long each time, within bounds, and scattered so that
-//! the clients of a restarted node do not come all at once.
+//! How long to pause before the next attempt to connect: twice as long each time, within bounds, and scattered so that the
+//! clients of a restarted node do not all come at once.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Backoff {
     pub fn pause(&mut self) -> Duration {
         let whole = (FIRST * 2u32.pow(self.failures.min(16))).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
-        // Marsaglia's xorshift: enough to scatter, and no generator to depend on.
+        // Marsaglia's xorshift: good enough to scatter, without a dependency on a generator.
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
         self.chance ^= self.chance << 17;

@@ -17,7 +17,7 @@ use crate::session::{Session, SessionOptions};
 use crate::target::{Credentials, Target};
 use crate::value::Value;
 
-/// Events that a slow listener may be behind before it misses some.
+/// How many events a slow listener may be behind before it misses some.
 const EVENTS_KEPT: usize = 1024;
 
 /// A handle to the connection. Cloning it is cheap; the connection ends with the last handle, session or guard.
@@ -43,9 +43,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a node, so that a wrong address or password shows at once.
+    /// Connects to a node, so that a wrong address or password is noticed at once.
     ///
-    /// Must be called inside a tokio runtime, which carries the connection from then on.
+    /// Must be called inside a tokio runtime, which runs the connection from then on.
     pub async fn connect(target: impl Into<Target>) -> Call<Client> {
         let target = target.into();
         let seed = RandomState::new().build_hasher().finish();
@@ -54,7 +54,7 @@ impl Client {
         Client::driven(connector, machine).await
     }
 
-    /// As [`Client::connect`], over connections of any kind.
+    /// Like [`Client::connect`], over connections of any kind.
     pub async fn over(connector: Connector, credentials: Option<Credentials>) -> Call<Client> {
         let seed = RandomState::new().build_hasher().finish();
         let machine = Machine::new(credentials, seed, connector.nodes());
@@ -75,14 +75,14 @@ impl Client {
         Ok(client)
     }
 
-    /// Opens the session of this connection, which keeps it alive and resumes it when the connection breaks.
+    /// Opens the session of this connection, which keeps the session alive and resumes it when the connection breaks.
     pub async fn open(&self, options: SessionOptions) -> Call<Session> {
         let SessionOptions { ttl, label } = options;
         let opened = self.errand(|end| Errand::Open { ttl, label, end }).await?;
         Ok(Session::new(self.clone(), opened))
     }
 
-    /// Creates a gate. Creating the same once more changes nothing.
+    /// Creates a gate. Creating the same gate again changes nothing.
     pub async fn create_gate(&self, gate: &str, definition: &Definition) -> Call<()> {
         let line = definition.line(gate);
         self.ask(line, Again::Always).await.map(drop)
@@ -94,8 +94,8 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// The gates whose names fit a pattern, by name; `*` is any text. They come in pages, so there may be any number of them;
-    /// one that comes or goes meanwhile may be missing.
+    /// The gates whose names match a pattern, by name; `*` is any text. They are fetched in pages, so there may be any number
+    /// of them; a gate that comes or goes meanwhile may be missing.
     pub async fn list_gates(&self, pattern: &str) -> Call<Value> {
         let (mut gates, mut cursor) = (BTreeMap::new(), "0".to_owned());
         loop {
@@ -115,7 +115,8 @@ impl Client {
         }
     }
 
-    /// Deletes a gate that nobody uses. Unknown if the answer is lost: another may have made it anew since.
+    /// Deletes a gate that nobody uses. If the answer is lost, the outcome is unknown: another client may have created the
+    /// gate again.
     pub async fn delete_gate(&self, gate: &str) -> Call<()> {
         let line = words(["GATE", "DELETE", gate]);
         self.ask(line, Again::Never).await.map(drop)
@@ -133,18 +134,18 @@ impl Client {
         self.ask(words(["SESSION", "LIST"]), Again::Always).await
     }
 
-    /// Ends a session, whosever it is. What it holds is given to those who wait.
+    /// Ends a session, whoever owns it. What it holds goes to those who wait.
     pub async fn end_session(&self, session: u64) -> Call<()> {
         let line = words(["SESSION", "END", &session.to_string()]);
         self.ask(line, Again::Never).await.map(drop)
     }
 
-    /// How the node is.
+    /// The status of the node.
     pub async fn status(&self) -> Call<Value> {
         self.ask(words(["STATUS"]), Again::Always).await
     }
 
-    /// How the cluster of the node is, as far as that node knows.
+    /// The status of the node's cluster, as far as that node knows.
     pub async fn cluster_status(&self) -> Call<Value> {
         self.ask(words(["CLUSTER", "STATUS"]), Again::Always).await
     }
@@ -156,18 +157,18 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// What the nodes have recorded of a gate whose ownership travels by an algorithm: an outline per node and instance.
+    /// What the nodes have recorded about a gate whose ownership an algorithm moves: an outline per node and instance.
     pub async fn records(&self, gate: &str) -> Call<Value> {
         self.ask(words(["TRACE", gate]), Again::Always).await
     }
 
-    /// Who came to a gate since a time of day in milliseconds: a row per stay.
+    /// The stays at a gate since a time of day in milliseconds, one row per stay.
     pub async fn arrivals(&self, gate: &str, since: u64) -> Call<Value> {
         let line = words(["TRACE", gate, "ARRIVALS", &since.to_string()]);
         self.ask(line, Again::Always).await
     }
 
-    /// A piece of what a node has recorded of an instance, from a byte on.
+    /// A piece of a node's record of an instance, from a byte on.
     pub async fn record_piece(
         &self,
         gate: &str,
@@ -180,15 +181,15 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// Forgets a once-key, done or not. Says whether it was on record.
+    /// Deletes the record of a once-key, done or not. Says whether there was one.
     pub async fn forget_once(&self, key: &str) -> Call<bool> {
         let line = words(["ONCE", "FORGET", key]);
         let answer = self.ask(line, Again::Always).await?;
         Ok(answer != Value::Null)
     }
 
-    /// Listens to what happens at a gate. Each event is a text that begins with a word such as `entered`; what happens
-    /// while the connection is broken is missed.
+    /// Listens to what happens at a gate. Each event is a text that begins with a word such as `entered`. Events are missed
+    /// while the connection is broken.
     pub async fn watch_gate(&self, gate: &str) -> Call<Events> {
         self.watch(format!("gate:{gate}")).await
     }
@@ -203,8 +204,7 @@ impl Client {
         Ok(Events { channel, received })
     }
 
-    /// Any command of the wire that waits for nothing, for what has no method here. It is not repeated when its answer is
-    /// lost.
+    /// Any non-blocking command of the wire, for what has no method here. It is not repeated if its answer is lost.
     pub async fn call<const N: usize>(&self, line: [&str; N]) -> Call<Value> {
         self.ask(words(line), Again::Never).await
     }
@@ -251,7 +251,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event, nothing when the client is gone. A listener that is too slow misses the oldest.
+    /// The next event; `None` when the client is gone. A listener that is too slow misses the oldest events.
     pub async fn next(&mut self) -> Option<String> {
         loop {
             match self.received.recv().await {

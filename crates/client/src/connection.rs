@@ -1,5 +1,5 @@
-//! A bare connection to one node: one question at a time, every byte as it is, nothing repeated and nothing resumed. Its
-//! implicit session ends with it, so whoever works on jobs over it gives them back at once by dying.
+//! A bare connection to one node: one question at a time, every byte unchanged, nothing repeated and nothing resumed. Its
+//! implicit session ends with it, so a worker that dies gives its jobs back at once.
 
 use std::io;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::value::{Received, Value, decode};
 /// The longest that connecting and greeting may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A connection that is asked one thing at a time. What works on jobs uses one: it repeats nothing, and gives its jobs
-/// back when it ends.
+/// A connection that is asked one thing at a time. Workers use it for jobs: it repeats nothing, and gives its jobs back when
+/// it ends.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -50,12 +50,12 @@ pub struct Connection {
     stream: BoxStream,
     received: BytesMut,
     id: u64,
-    /// Among which nodes this is one, and which.
+    /// The nodes among which it was chosen, and which of them it is.
     among: Option<(Addresses, usize)>,
 }
 
 impl Connection {
-    /// Connects and greets a node under a name that others see: the first that is there and can serve.
+    /// Connects to the first node that is there and can serve, and greets it under a name that others see.
     pub async fn open(target: &Target, name: &str) -> Call<Connection> {
         let mut tries = target.addresses.count();
         loop {
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// Refused where the node is there and cannot serve: others can. Anything else it says is as good as yes.
+    /// Fails if the node is there and cannot serve, because others can. Any other answer is as good as yes.
     async fn expect_service(&mut self) -> Call<()> {
         match self.say(&["CLUSTER", "LEASE"]).await {
             Err(NotDone::Refused(refusal)) if !refusal.cannot_serve() => Ok(()),
@@ -116,20 +116,20 @@ impl Connection {
         }
     }
 
-    /// The connection's number at the node, as `CLIENT UNBLOCK` takes it.
+    /// The connection's number at the node, for `CLIENT UNBLOCK`.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Asks and waits for the answer, of words that are texts.
+    /// Asks in words that are text, and waits for the answer.
     pub async fn say(&mut self, words: &[&str]) -> Call<Value> {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         self.ask(&words).await
     }
 
-    /// Asks and waits for the answer. If the connection breaks meanwhile, nobody knows whether it was done.
+    /// Asks and waits for the answer. If the connection breaks meanwhile, the outcome is unknown.
     ///
-    /// Dropping the future leaves an answer behind that would be taken for the next one's: drop the connection too.
+    /// Dropping the future leaves an answer behind that would be taken for the next question's: drop the connection, too.
     pub async fn ask(&mut self, words: &[&[u8]]) -> Call<Value> {
         let mut out = BytesMut::new();
         encode(words, &mut out);
@@ -141,7 +141,7 @@ impl Connection {
         answer
     }
 
-    /// After a broken connection, or where this node cannot serve, the next connection goes to the next node.
+    /// If the connection is broken, or this node cannot serve, the next connection goes to the next node.
     fn look_elsewhere<T>(&self, answer: &Call<T>) {
         let gone = match answer {
             Ok(_) => false,
@@ -153,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// Asks several things in one go, and waits for all answers: an inner refusal is that of one of them.
+    /// Asks several things at once, and waits for all answers: an inner refusal concerns one of them.
     pub(crate) async fn ask_all(&mut self, lines: &[Vec<Vec<u8>>]) -> Call<Vec<Call<Value>>> {
         let answers = self.ask_in_one_go(lines).await;
         self.look_elsewhere(&answers);
@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// Waits, with nothing asked, until the connection is lost, and says why. It may be dropped and waited for again.
+    /// Waits, with nothing asked, until the connection is lost, and says why. It may be dropped and called again.
     pub async fn lost(&mut self) -> String {
         loop {
             if let Err(error) = self.fill().await {
@@ -206,7 +206,7 @@ impl Connection {
                 self.look_elsewhere::<()>(&Err(broken(error)));
                 return why;
             }
-            // News of the session come before its end does.
+            // News about the session come before its end does.
             while let Ok(Some(Received::Push(_))) = decode(&mut self.received) {}
         }
     }

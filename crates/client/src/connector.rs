@@ -1,4 +1,4 @@
-//! How a client gets a connection: TCP, sealed or not, a Unix socket, or whatever a program provides.
+//! How a client gets a connection: TCP, with or without TLS, a Unix socket, or whatever a program provides.
 
 use std::fmt;
 use std::io;
@@ -15,12 +15,12 @@ use crate::addresses::Addresses;
 use crate::target::Target;
 use crate::tls::Tls;
 
-/// A node that vanished without a word, or the network to it, is noticed after some 13 seconds, as the node notices its
-/// clients: an answer may be long in coming, so a silent node is asked for a sign of life.
+/// A node that vanishes without a word, or the network to it, is noticed after some 13 seconds, as the node notices its
+/// clients. An answer may take long, so a silent node is probed.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_RETRIES: u32 = 5;
-/// While something is on its way to the node it is not asked. If it takes nothing for so long, it is gone.
+/// The node is not probed while something is on its way to it. If it takes nothing for this long, it is gone.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_secs(12);
 
@@ -59,7 +59,7 @@ impl Connector {
         }
     }
 
-    /// Connects to where the nodes listen, to one after the other.
+    /// Connects to the addresses of the nodes, one after the other.
     pub fn to(target: &Target) -> Connector {
         Connector {
             how: How::To(target.addresses.clone(), target.tls.clone()),
@@ -74,7 +74,7 @@ impl Connector {
         }
     }
 
-    /// Connects to the node whose turn it is, and says which that is.
+    /// Connects to the node whose turn it is, and says which it is.
     pub(crate) fn connect(&self) -> (usize, Attempt) {
         match &self.how {
             How::By(attempt) => (0, attempt()),
@@ -85,7 +85,7 @@ impl Connector {
         }
     }
 
-    /// That node is gone or of no use: the next connection goes to the next.
+    /// That node is gone or cannot serve: the next connection goes to the next.
     pub(crate) fn left(&self, at: usize) {
         if let How::To(addresses, _) = &self.how {
             addresses.left(at);

@@ -1,6 +1,6 @@
-//! How long a session certainly lives, on the client's own monotonic clock. A node counts the silence of a session from
-//! the moment it heard a command; the client knows only that this was not before it sent the command, so it counts from
-//! there, and only once the command is answered.
+//! How long a session certainly lives, on the client's own monotonic clock. A node counts a session's silence from the moment
+//! it heard a command. The client knows only that this was not before it sent the command, so it counts from there, and only
+//! once the command is answered.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(crate) struct Contact {
 }
 
 impl Contact {
-    /// A session that was asked for at `sent`, and that the node has granted since.
+    /// A session that was requested at `sent`, and that the node has granted since.
     pub(crate) fn new(ttl: Duration, sent: Instant) -> Contact {
         Contact {
             ttl,
@@ -25,12 +25,12 @@ impl Contact {
         self.confirmed = self.confirmed.max(sent);
     }
 
-    /// The node has heard the session then or later.
+    /// The node has heard the session at this time or later.
     pub(crate) fn confirmed(&self) -> Instant {
         self.confirmed
     }
 
-    /// From here on the node may have ended the session.
+    /// From this time on the node may have ended the session.
     pub(crate) fn deadline(&self) -> Instant {
         self.confirmed + certain(self.ttl)
     }
@@ -40,20 +40,20 @@ impl Contact {
         self.confirmed + self.ttl / 4
     }
 
-    /// How long an answer may take before the connection is taken for broken: early enough to resume over another one.
+    /// How long an answer may take before the connection counts as broken: early enough to resume over another one.
     pub(crate) fn patience(&self) -> Duration {
         self.ttl / 3
     }
 
-    /// How long the answer to `SESSION RESUME` may take. Another node than the session's last answers when that one has
-    /// reported or is certainly out, which takes a node lease and more.
+    /// How long the answer to `SESSION RESUME` may take. A node other than the session's last one answers when that one has
+    /// reported or is certainly out, which takes more than a node lease.
     pub(crate) fn resume_patience(&self) -> Duration {
         self.ttl / 2
     }
 }
 
-/// The part of a node's time span that certainly has not passed there when it has not passed here: clock rates differ by
-/// up to 10 %, so the node's span may be over after 10/11 of it on this clock.
+/// The part of a time span on the node's clock that certainly has not passed there while it has not passed here: clock rates
+/// differ by up to 10 %, so the node's span may be over after 10/11 of it on this clock.
 pub(crate) fn certain(span: Duration) -> Duration {
     span / 10 * 9
 }

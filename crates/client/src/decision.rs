@@ -7,8 +7,9 @@ use crate::request::words;
 use crate::value::Value;
 
 impl Client {
-    /// Proposes a value, and gives the decided one: the first that was proposed under this name, here or at any other node.
-    /// It is on the disks of a majority then. Repeating the call gives the same, so a lost answer is asked for again.
+    /// Proposes a value, and returns the decided one: the first that was proposed under this name, at this or any other node.
+    /// By then it is on the disks of a majority. Repeating the call gives the same value, so it is repeated if an answer is
+    /// lost.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -29,8 +30,8 @@ impl Client {
         decided.bytes().map(<[u8]>::to_vec).ok_or_else(unread)
     }
 
-    /// Forgets a decision, so that the next proposal decides anew. Says whether there was one. Unknown if the answer is lost:
-    /// others may have decided anew since.
+    /// Forgets a decision, so that the next proposal decides anew. Says whether there was one. If the answer is lost, the
+    /// outcome is unknown: others may have decided anew since.
     pub async fn forget_decision(&self, name: &str) -> Call<bool> {
         let line = words(["DECIDE", "FORGET", name]);
         let answer = self.ask(line, Again::Never).await?;

@@ -1,5 +1,5 @@
-//! The task behind a client: it carries out what the machine wants on a real connection, and gives answers to whoever
-//! waits for them. Everything that is decided is decided in the machine.
+//! The task behind a client: it does what the machine wants on a real connection, and passes answers to those who wait for
+//! them. All decisions are made in the machine.
 
 use std::collections::HashMap;
 use std::io;
@@ -39,7 +39,7 @@ pub(crate) enum Errand {
     },
     Lock {
         lock: Lock,
-        /// By what the caller can take it back.
+        /// Identifies the call, so that the caller can take it back.
         token: u64,
         end: oneshot::Sender<Call<Option<Vec<Inside>>>>,
     },
@@ -56,7 +56,7 @@ pub(crate) enum Errand {
         hold: HoldId,
         end: Option<oneshot::Sender<Call<Value>>>,
     },
-    /// A leader says something else of itself.
+    /// A leader changes what it says of itself.
     Update {
         hold: HoldId,
         rank: i64,
@@ -76,10 +76,10 @@ pub(crate) enum Errand {
     },
 }
 
-/// An opened session: its number, and how it stands from now on.
+/// An opened session: its number, and its standing from now on.
 pub(crate) type Opened = (u64, watch::Receiver<SessionStanding>);
 
-/// A gate that was entered, and how the hold stands from now on.
+/// A gate that was entered, and the standing of the hold from now on.
 #[derive(Debug)]
 pub(crate) struct Inside {
     pub(crate) hold: HoldId,
@@ -107,7 +107,7 @@ pub(crate) struct Driver {
     published: broadcast::Sender<(String, Vec<u8>)>,
     stream: Option<Stream>,
     connecting: Option<Connecting>,
-    /// Which node was connected to last.
+    /// The node of the last connection.
     at: Option<usize>,
     received: BytesMut,
 }
@@ -313,7 +313,7 @@ impl Driver {
                     let (sender, receiver) = watch::channel(standing);
                     self.session = Some(sender);
                     if let Some(Waiting::Open(end)) = self.waiting.remove(&call) {
-                        // Nobody there any more: the session is closed with the last handle.
+                        // If nobody is there any more, the session is closed with the last handle.
                         drop(end.send(Ok((id, receiver))));
                     }
                 }
@@ -328,7 +328,7 @@ impl Driver {
                         hold.send_replace(standing);
                     }
                 }
-                // Nobody listening is nobody's fault.
+                // It does not matter if nobody listens.
                 Effect::Published(channel, line) => drop(self.published.send((channel, line))),
             }
         }
@@ -373,7 +373,7 @@ impl Driver {
             }
             _ => Some(Ok(Some(inside))),
         };
-        // The caller left in the last moment: what it was granted goes back.
+        // The caller left at the last moment: what it was granted is given back.
         for inside in unheard.and_then(Result::ok).flatten().unwrap_or_default() {
             self.errand(Errand::Release {
                 hold: inside.hold,
@@ -383,7 +383,7 @@ impl Driver {
     }
 }
 
-/// Waits for something that may not exist.
+/// Waits for a future that may not exist.
 async fn maybe<F: Future>(future: Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,

@@ -1,5 +1,5 @@
-//! Elections: what a candidate says, who leads, and a leader that changes its mind. A leadership is a [`Guard`]: its fence is
-//! the term.
+//! Elections: campaigns, leaders, and leaders that change what they say of themselves. A leadership is a [`Guard`]: its fence
+//! is the term.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Campaigns with an empty value and the rank 0.
+    /// Campaigns with an empty value and rank 0.
     pub fn new(election: impl Into<String>) -> Campaign {
         Campaign {
             election: election.into(),
@@ -57,13 +57,13 @@ impl Campaign {
         self
     }
 
-    /// The highest among the candidates is elected; of equals the one that came first.
+    /// The highest rank among the candidates is elected; of equal ones, the first to campaign.
     pub fn rank(mut self, rank: i64) -> Campaign {
         self.rank = rank;
         self
     }
 
-    /// How long to wait; zero only tries. Without it the node's limit holds.
+    /// How long to wait; zero only tries. Without it the node's limit applies.
     pub fn wait(mut self, wait: Duration) -> Campaign {
         self.wait = Some(wait);
         self
@@ -86,7 +86,7 @@ impl From<&str> for Campaign {
     }
 }
 
-/// Who leads an election.
+/// The leader of an election.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -111,7 +111,7 @@ pub struct Leader {
     pub rank: i64,
     /// Its session at the node.
     pub session: u64,
-    /// For how long it has led, as far as the node knows.
+    /// How long it has led, as far as the node knows.
     pub since: Duration,
     /// How many others are candidates.
     pub candidates: u64,
@@ -140,7 +140,7 @@ impl Leader {
 }
 
 impl Session {
-    /// Campaigns: a guard when the session leads, whose fence is the term, or nothing when the wait ended. Dropping the
+    /// Campaigns. Returns a guard, whose fence is the term, when the session leads; `None` if the wait ended. Dropping the
     /// future ends the candidacy. Giving the guard back resigns.
     pub async fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Option<Guard>> {
         self.lock(campaign.into().lock()).await
@@ -148,8 +148,8 @@ impl Session {
 }
 
 impl Guard {
-    /// A leader says something else of itself, in the same term. `NOTHELD` when it leads no longer, `BADARG` for the guard
-    /// of a gate.
+    /// Changes what a leader says of itself, in the same term. `NOTHELD` if it no longer leads, `BADARG` for the guard of a
+    /// gate.
     pub async fn update(&self, rank: i64, value: &str) -> Call<()> {
         let (hold, value) = (self.id, value.to_owned());
         let errand = |end| Errand::Update {
@@ -163,7 +163,7 @@ impl Guard {
         if term == Some(self.fence()) {
             return Ok(());
         }
-        // It was elected anew in the meantime, which nobody has asked for.
+        // Meanwhile it was elected again, for which nobody has asked.
         if let Some(term) = term {
             let line = words(["ELECT", "RESIGN", self.gate(), &term.to_string()]);
             self.client.ask(line, Again::InSession).await?;
@@ -174,7 +174,7 @@ impl Guard {
 }
 
 impl Client {
-    /// Who leads an election, if anybody does.
+    /// The leader of an election, if there is one.
     pub async fn leader(&self, election: &str) -> Call<Option<Leader>> {
         let line = words(["ELECT", "LEADER", election]);
         match self.ask(line, Again::Always).await? {
@@ -193,27 +193,27 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// The elections whose names fit a pattern, by name; `*` is any text.
+    /// The elections whose names match a pattern, by name; `*` is any text.
     pub async fn list_elections(&self, pattern: &str) -> Call<Value> {
         let line = words(["ELECT", "LIST", pattern]);
         self.ask(line, Again::Always).await
     }
 
-    /// Listens to who leads. Each event is a text that begins with `elected`, `changed` or `vacant`; what happens while the
-    /// connection is broken is missed.
+    /// Listens to who leads. Each event is a text that begins with `elected`, `changed` or `vacant`. Events are missed while
+    /// the connection is broken.
     pub async fn watch_election(&self, election: &str) -> Call<Events> {
         self.watch(format!("elect:{election}")).await
     }
 }
 
-/// What elections are called inside the client: a name that no gate can have.
+/// The prefix of elections inside the client, which no gate's name can have.
 const ELECTION: &str = "election ";
 
 pub(crate) fn inner_name(election: &str) -> String {
     format!("{ELECTION}{election}")
 }
 
-/// What an election is called, if it is one.
+/// The election's name, if this is one.
 pub(crate) fn election_of(inner: &str) -> Option<&str> {
     inner.strip_prefix(ELECTION)
 }

@@ -1,5 +1,6 @@
-//! Groups: what one member sends is delivered to all, numbered, in one order. A [`Member`] misses nothing silently: when
-//! its connection broke, or its program was slow, it asks the node for what follows the last message that it has.
+//! Groups: a message from one member is delivered to all, numbered, in one order. A [`Member`] never misses anything
+//! silently: if its connection broke, or its program was slow, it asks the node for what follows the last message that it
+//! has.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,18 +17,18 @@ use crate::session::Session;
 use crate::standing::Loss;
 use crate::value::Value;
 
-/// The order that a group asks for.
+/// The delivery order that a group asks for.
 ///
 /// ```
 /// assert_eq!(testigo::GroupOrder::Causal.to_string(), "CAUSAL");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupOrder {
-    /// What one member sends is delivered in its order.
+    /// Each member's messages in the order in which it sent them.
     Fifo,
-    /// As that, and whatever may have caused a message is delivered before it.
+    /// Like FIFO, and a message that may have caused another one comes before it.
     Causal,
-    /// All members are delivered everything in one order.
+    /// The same order for all members.
     Total,
 }
 
@@ -65,7 +66,7 @@ pub struct Join {
 }
 
 impl Join {
-    /// Joins in the order that the group has; a new one is `TOTAL`.
+    /// Joins in the order that the group has; a new group is `TOTAL`.
     pub fn new(group: impl Into<String>) -> Join {
         Join {
             group: group.into(),
@@ -74,13 +75,13 @@ impl Join {
         }
     }
 
-    /// The order that a new group asks for. A group that has members and another order is `BUSY`.
+    /// The order for a new group. `BUSY` if the group has members and another order.
     pub fn order(mut self, order: GroupOrder) -> Join {
         self.order = Some(order);
         self
     }
 
-    /// By what a new group is ordered: `log`, `isis` or `sequencer`.
+    /// What orders a new group: `log`, `isis` or `sequencer`.
     pub fn using(mut self, using: impl Into<String>) -> Join {
         self.using = Some(using.into());
         self
@@ -104,7 +105,7 @@ impl From<&str> for Join {
     }
 }
 
-/// What a member is told, in the group's order.
+/// An event for a member, in the group's order.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -129,24 +130,24 @@ pub enum GroupEvent {
         number: u64,
         /// The session that sent it.
         from: u64,
-        /// What it says.
+        /// Its bytes.
         body: Vec<u8>,
     },
-    /// A session is a member. While the connection is broken, this is not told.
+    /// A session has joined. Not reported while the connection is broken.
     Joined {
         /// The number of the last message before.
         number: u64,
         /// Who.
         session: u64,
     },
-    /// A session is no member any more. While the connection is broken, this is not told.
+    /// A session is no longer a member. Not reported while the connection is broken.
     Left {
         /// The number of the last message before.
         number: u64,
         /// Who.
         session: u64,
     },
-    /// Messages that this member will not be delivered: it was away for longer than the group keeps them.
+    /// Messages that will not be delivered to this member: it was away for longer than the group keeps them.
     Missed {
         /// How many.
         count: u64,
@@ -156,7 +157,7 @@ pub enum GroupEvent {
 }
 
 impl GroupEvent {
-    /// A line of the channel.
+    /// Parses a line of the channel.
     fn read(line: &[u8]) -> Option<GroupEvent> {
         let mut parts = line.splitn(4, |byte| *byte == b' ');
         let word = parts.next()?;
@@ -175,7 +176,7 @@ impl GroupEvent {
     }
 }
 
-/// What a node answers to a member that joins, or comes back.
+/// The answer to a member that joins or comes back.
 struct Answer {
     order: String,
     using: String,
@@ -241,7 +242,7 @@ pub struct Member {
     members: u64,
     /// The number of the last message that was delivered here, or missed.
     last: u64,
-    /// The connection over which the node pushes what follows `last`; nothing once some of that was passed over.
+    /// The connection over which the node pushes what follows `last`; `None` once some of that was skipped.
     link: Option<u64>,
     heard: broadcast::Receiver<(String, Vec<u8>)>,
     pending: VecDeque<GroupEvent>,
@@ -250,7 +251,7 @@ pub struct Member {
 }
 
 impl Session {
-    /// Joins a group, or takes up a membership that the session has, behind the last message.
+    /// Joins a group, or continues a membership that the session has, behind the last message.
     pub async fn join_group(&self, join: impl Into<Join>) -> Call<Member> {
         let join = join.into();
         let heard = self.client().published.subscribe();
@@ -276,17 +277,17 @@ impl Session {
 }
 
 impl Member {
-    /// What the group is called.
+    /// The group's name.
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// The order that it asks for, as it is written.
+    /// The order that it asks for, as on the wire.
     pub fn order(&self) -> &str {
         &self.order
     }
 
-    /// By what it is ordered.
+    /// What orders it.
     pub fn using(&self) -> &str {
         &self.using
     }
@@ -306,8 +307,8 @@ impl Member {
         &self.session
     }
 
-    /// Sends to all members, this one included: the message's number, once it has its place in the order and is durable.
-    /// Unknown if the answer is lost: if it was sent, it is delivered here too.
+    /// Sends to all members, this one included; returns the message's number once the message has its place in the order and
+    /// is durable. If the answer is lost, the outcome is unknown: a message that was sent is delivered here, too.
     pub async fn send(&self, body: &[u8]) -> Call<u64> {
         let line = [&b"GROUP"[..], b"SEND", self.group.as_bytes(), body];
         let line = line.map(<[u8]>::to_vec).to_vec();
@@ -319,8 +320,8 @@ impl Member {
         sent.await?.number().ok_or_else(unread)
     }
 
-    /// The next that happens. Dropping the future loses nothing. `STALE` when the session has ended or is no member any more,
-    /// `UNAVAILABLE` when no node answered for as long as it may live; until then this waits through lost connections.
+    /// The next event. Dropping the future loses nothing. `STALE` if the session has ended or is no longer a member,
+    /// `UNAVAILABLE` if no node answered for as long as the session may live; until then this waits through lost connections.
     pub async fn next(&mut self) -> Call<GroupEvent> {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -335,7 +336,7 @@ impl Member {
         }
     }
 
-    /// Nothing is left to be told: asks for what was passed over, or waits.
+    /// There is nothing left to report: asks for what was skipped, or waits.
     async fn wait(&mut self) -> Call<()> {
         let standing = *self.session.standing.borrow_and_update();
         match standing.over {
@@ -361,7 +362,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the membership up again, over a connection that may be new.
+    /// Continues the membership, perhaps over a new connection.
     async fn catch_up(&mut self, link: u64) -> Call<()> {
         let last = self.last.to_string();
         let line = words(["GROUP", "JOIN", &self.group, "AFTER", &last]);
@@ -384,7 +385,7 @@ impl Member {
                 self.over = true;
                 Err(self.no_member())
             }
-            // The node cannot serve now. Either one does before the session is over, or the session says so.
+            // The node cannot serve now. Either a node can before the session has ended, or the session reports its end.
             Err(not_done)
                 if not_done
                     .word()
@@ -397,7 +398,7 @@ impl Member {
         }
     }
 
-    /// A line of a channel. What an answer has told already is passed over.
+    /// Takes a line of a channel. What an answer has already reported is skipped.
     fn hear(&mut self, channel: &str, line: &[u8]) {
         if channel != self.channel || self.link.is_none() {
             return;
@@ -408,7 +409,7 @@ impl Member {
         match event {
             GroupEvent::Delivered { number, .. } if number <= self.last => return,
             GroupEvent::Delivered { number, .. } if number == self.last + 1 => self.last = number,
-            // Between this connection and the one before.
+            // It came between this connection and the previous one.
             GroupEvent::Delivered { .. } => return self.link = None,
             GroupEvent::Joined { number, .. } | GroupEvent::Left { number, .. }
                 if number < self.last =>
@@ -421,7 +422,7 @@ impl Member {
         self.pending.push_back(event);
     }
 
-    /// Leaves the group, once that is durable.
+    /// Leaves the group; returns once that is durable.
     pub async fn leave(self) -> Call<()> {
         let line = words(["GROUP", "LEAVE", &self.group]);
         let left = self.session.client().ask(line, Again::InSession);
@@ -436,7 +437,7 @@ impl Member {
 }
 
 impl Client {
-    /// A group with its members, as the node shows it; null if nobody is a member.
+    /// A group with its members, as the node shows it; null if it has no members.
     pub async fn show_group(&self, group: &str) -> Call<Value> {
         let line = words(["GROUP", "MEMBERS", group]);
         self.ask(line, Again::Always).await

@@ -1,5 +1,5 @@
-//! A guard: the right to be inside a gate, as long as it lasts. It knows by itself, on the client's own clock, when it may
-//! have been lost, whether or not the node can still say so.
+//! A guard: the right to be inside a gate, as long as it lasts. It knows, on the client's own clock, when it may have been
+//! lost, whether or not the node can still say so.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub struct Guard {
     hold: watch::Receiver<HoldStanding>,
     pub(crate) id: HoldId,
     gate: String,
-    /// Once lost, lost: a late confirmation does not bring it back.
+    /// A lost guard stays lost: a late confirmation does not bring it back.
     lost: AtomicBool,
     released: bool,
 }
@@ -77,8 +77,8 @@ impl Guard {
         &self.gate
     }
 
-    /// The fence: it exceeds that of every earlier holder that could not be inside at the same time. Hand it to what is
-    /// protected, which refuses a lower one than it has seen.
+    /// The fence: it exceeds that of every earlier holder that could not be inside at the same time. Pass it to the protected
+    /// side, which refuses a fence lower than one it has seen.
     pub fn fence(&self) -> u64 {
         self.hold.borrow().fence
     }
@@ -95,12 +95,12 @@ impl Guard {
         state
     }
 
-    /// When it is lost if the node stays silent from now on. It moves on with every sign of life.
+    /// When it is lost if the node stays silent from now on. Every sign of life moves it on.
     pub fn deadline(&self) -> Instant {
         deadline(&self.session.borrow(), &self.hold.borrow())
     }
 
-    /// Waits until the guard is lost, and says why. This is the signal to stop whatever it protects.
+    /// Waits until the guard is lost, and says why: the signal to stop whatever it protects.
     pub async fn lost(&self) -> Loss {
         loop {
             if let Some(loss) = self.endangered(Duration::ZERO).await {
@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Waits until the guard is lost, and says why, or until only `margin` is left to its deadline: the time that it takes
-    /// to stop what it protects.
+    /// Waits until the guard is lost, and says why, or until only `margin` remains before its deadline: the time that it
+    /// takes to stop what it protects.
     pub async fn endangered(&self, margin: Duration) -> Option<Loss> {
         let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
         loop {
@@ -135,7 +135,7 @@ impl Guard {
         }
     }
 
-    /// Waits until the state differs from `seen`, and gives the new one.
+    /// Waits until the state differs from `seen`, and returns the new one.
     pub async fn changed(&self, seen: State) -> State {
         let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
         loop {
@@ -161,8 +161,8 @@ impl Guard {
         }
     }
 
-    /// From writer to reader, without leaving; gives the new fence, which readers that join share. `NOTHELD` when it was
-    /// lost before. If the end is unknown the guard tells: it is lost if the downgrade was done.
+    /// From writer to reader, without leaving; returns the new fence, which readers that join share. `NOTHELD` if it was lost
+    /// before. If the outcome is unknown, the guard tells: it is lost if the downgrade was done.
     pub async fn downgrade(&self) -> Call<u64> {
         let hold = self.id;
         let downgraded = self.client.errand(|end| Errand::Downgrade { hold, end });
@@ -170,7 +170,7 @@ impl Guard {
         Ok(self.fence())
     }
 
-    /// Gives the gate back; done once the node says so. `NOTHELD` when it was lost before.
+    /// Gives the gate back; returns once the node confirms it. `NOTHELD` if it was lost before.
     pub async fn release(mut self) -> Call<()> {
         self.released = true;
         let hold = self.id;
@@ -182,7 +182,7 @@ impl Guard {
     }
 }
 
-/// Waits for a change; for ever when nobody is left to make one, since a deadline then decides.
+/// Waits for a change; for ever if nobody is left to make one, because a deadline then decides.
 async fn changed<T>(watched: &mut watch::Receiver<T>) {
     if watched.changed().await.is_err() {
         pending::<()>().await;
@@ -193,7 +193,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if !self.released {
             let (hold, end) = (self.id, None);
-            // Without its task the connection is closed, and the node will see to the rest.
+            // Without its task the connection is closed, and the node will do the rest.
             let _ = self.client.errands.send(Errand::Release { hold, end });
         }
     }

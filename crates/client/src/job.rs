@@ -1,4 +1,4 @@
-//! Jobs in the hands of a [`Connection`]: taken, passed on, deleted, given back.
+//! Jobs held by a [`Connection`]: taken, passed on, deleted, given back.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::refusal::{Call, NotDone};
 use crate::request::milliseconds;
 use crate::value::Value;
 
-/// How much longer than its wait an answer to a take may be under way. Later than a connection is noticed to be gone, so
-/// that this is for a node that stands still and whose machine does not.
+/// How much longer than its wait the answer to a take may take. This is longer than it takes to notice that a connection is
+/// gone, so it matters only for a node that stands still on a machine that does not.
 const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// A job that a [`Connection`] has taken. Whatever it does with the job names its attempt, so a late worker is refused.
+/// A job that a [`Connection`] has taken. Every change of the job names its attempt, so a late worker is refused.
 ///
 /// ```
 /// use testigo::{Job, Value};
@@ -25,29 +25,29 @@ const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Which.
+    /// Its ID.
     pub id: u64,
     /// Its name, which it keeps.
     pub name: String,
     /// The queue that it was taken from, `flow/queue`.
     pub queue: String,
-    /// The number that everything done with it must name.
+    /// The number that every change of the job must name.
     pub attempt: u64,
-    /// What it carries.
+    /// Its body.
     pub body: Vec<u8>,
 }
 
 impl Connection {
-    /// From now on the connection is that process of the flow, and may do what the graph allows it.
+    /// From now on the connection is this process of the flow, and may do what the graph allows the process.
     pub async fn present(&mut self, flow: &str, process: &str) -> Call<()> {
         self.say(&["PRESENT", flow, process]).await.map(drop)
     }
 
-    /// Takes the next job of the first of the queues that has one, or nothing when the wait ended; without a wait, at once.
+    /// Takes the next job of the first of the queues that has one; `None` if the wait ended. Without a wait, answers at once.
     ///
-    /// A queue that is called `name` or `wait` is said whole, `flow/queue`, unless it is the first one.
+    /// Write a queue named `name` or `wait` in full, `flow/queue`, unless it is the first one.
     ///
-    /// When the node does not answer long after the wait, the connection is of no use any more: drop it.
+    /// If the node does not answer long after the wait, the connection is of no use any more: drop it.
     pub async fn take(&mut self, queues: &[String], wait: Option<Duration>) -> Call<Option<Job>> {
         let patience = TAKE_PATIENCE.saturating_add(wait.unwrap_or_default());
         let wait = wait.map(milliseconds);
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// Moves a held job to another queue of its flow, with a new body or its own.
+    /// Moves a held job to another queue of its flow, with a new body or its present one.
     pub async fn pass(&mut self, job: &Job, queue: &str, body: Option<&[u8]>) -> Call<()> {
         let (id, attempt) = job.numbers();
         let mut words: Vec<&[u8]> = vec![b"JOB", b"PASS"];
@@ -74,13 +74,13 @@ impl Connection {
         self.ask(&words).await.map(drop)
     }
 
-    /// A held job is done and leaves the flow.
+    /// Deletes a held job, because it is done.
     pub async fn delete(&mut self, job: &Job) -> Call<()> {
         let (id, attempt) = job.numbers();
         self.say(&["JOB", "DELETE", &id, &attempt]).await.map(drop)
     }
 
-    /// A held job waits again; if it failed, that counts like a death of its worker.
+    /// Gives back a held job, which waits again; if it failed, that counts like a death of its worker.
     pub async fn give_back(&mut self, job: &Job, failed: bool) -> Call<()> {
         let (id, attempt) = job.numbers();
         let mut words = vec!["JOB", "BACK", &id, &attempt];

@@ -1,10 +1,10 @@
-//! The Rust client of a Testigo node. A [`Client`] is one connection; a [`Session`] on it holds and waits, is kept alive
-//! and resumed by itself; a [`Guard`] is the right to be inside a gate, and says when it is lost. A [`Connection`] is
-//! for working on jobs: it repeats nothing, and by its end gives them back.
+//! The Rust client of a Testigo node. A [`Client`] is one connection; a [`Session`] on it holds and waits, and is kept alive
+//! and resumed automatically; a [`Guard`] is the right to be inside a gate, and reports when it is lost. A [`Connection`] is
+//! for working on jobs: it repeats nothing, and gives its jobs back when it ends.
 //!
-//! Programs use it through the crate `testigo`, which has a lock in one line, a blocking face and an embedded node.
+//! Programs use it through the crate `testigo`, which adds a lock in one line, a blocking interface and an embedded node.
 //!
-//! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
+//! Every call ends as done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

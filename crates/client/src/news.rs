@@ -1,5 +1,5 @@
-//! What a node's pushes and longer answers say, read into what the machine decides by. Anything else a newer node may
-//! say is passed over.
+//! The node's pushes and longer answers, parsed into what the machine needs. Anything else that a newer node may say is
+//! ignored.
 
 use crate::election::inner_name;
 use crate::pool::{self, read_taken};
@@ -9,24 +9,24 @@ use crate::value::Value;
 /// A push.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A waiting lock is entered: for every gate, in order.
+    /// A waiting lock is granted: for every gate, in order.
     Granted { ticket: u64, grants: Vec<Grant> },
     /// A waiting lock has ended without entering.
     Gone { ticket: u64 },
     /// Others wait for what the session holds.
     Wanted { gate: String, fence: u64 },
-    /// The session holds it no longer.
+    /// The session no longer holds it.
     Lost { gate: String, fence: u64 },
-    /// The session has slots of a pool now: their names and fences.
+    /// The session now has slots of a pool: their names and fences.
     Slots {
         ticket: u64,
         taken: Vec<(String, u64)>,
     },
-    /// The session has a slot no longer, which is called pool/slot here.
+    /// The session no longer has a slot, which is named pool/slot here.
     LostSlot { slot: String, fence: u64 },
     /// The session is over.
     Ended { session: u64 },
-    /// The node may not speak for the session now: it does not hear from a majority.
+    /// The node may not speak for the session now, because it does not hear from a majority.
     Suspect { session: u64 },
     /// A subscription begins.
     Subscribed { channel: String },
@@ -34,11 +34,11 @@ pub(crate) enum News {
     Published { channel: String, line: Vec<u8> },
 }
 
-/// A grant as the client asks for it.
+/// A grant in the form that the client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) fence: u64,
-    /// What proves it to the node after a crash.
+    /// The proof for the node after a crash.
     pub(crate) receipt: Option<String>,
     /// When it ends by itself, counted from the last command that the node has heard.
     pub(crate) ends_ms: Option<u64>,
@@ -128,7 +128,7 @@ pub(crate) struct Resumed {
 }
 
 impl Resumed {
-    /// An answer that cannot be read is a refusal, so that nobody goes on with what may be lost.
+    /// An answer that cannot be read counts as a refusal, so that nobody goes on with what may be lost.
     pub(crate) fn read(value: &Value) -> Result<Resumed, Refusal> {
         if let Value::Error(refusal) = value {
             return Err(refusal.clone());
@@ -148,7 +148,7 @@ impl Resumed {
         let read = || {
             let claims = list("claims")?.iter();
             let holds = list("holds")?.iter().map(hold);
-            // A node of before knows no elections.
+            // An older node does not know elections.
             let leads = list("leads").unwrap_or_default().iter().map(hold);
             let leads = leads.map(|row| row.map(|(name, term)| (inner_name(&name), term)));
             let holds = holds.chain(leads);

@@ -1,10 +1,10 @@
-//! Once-keys: the durable record that a command was done, with its start on record too, so that a crash in between is seen.
+//! Once-keys: the durable record that a command was done. Its start is on record, too, so that a crash in between is noticed.
 
 use crate::refusal::{Call, NotDone};
 use crate::request::words;
 use crate::value::Value;
 
-/// An attempt to run the command of a once-key, which the node has on record.
+/// An attempt to run the command of a once-key, recorded at the node.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -26,7 +26,7 @@ use crate::value::Value;
 pub struct Attempt {
     key: String,
     period: u64,
-    /// Given by the node; it grows with every attempt.
+    /// Assigned by the node; it grows with every attempt.
     number: u64,
 }
 

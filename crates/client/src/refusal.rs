@@ -1,8 +1,8 @@
-//! How a call ends when it is not done: refused, with a word for programs and a sentence for people, or unknown.
+//! How a call ends that is not done: refused, with a word for programs and a sentence for people, or with an unknown outcome.
 
 use std::fmt;
 
-/// What every call ends with: done with a value, or not.
+/// The result of every call: done with a value, or not.
 ///
 /// ```
 /// use testigo::{Call, Testigo};
@@ -14,7 +14,7 @@ use std::fmt;
 /// ```
 pub type Call<T> = Result<T, NotDone>;
 
-/// A call that was not done, or of which nobody can tell.
+/// A call that was refused, or whose outcome is unknown.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -33,15 +33,15 @@ pub type Call<T> = Result<T, NotDone>;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDone {
-    /// The node, or this client before sending anything, said no. Nothing has changed, so repeating is safe.
+    /// The node refused, or this client did before sending anything. Nothing has changed, so repeating is safe.
     Refused(Refusal),
-    /// It may have been done or not: the connection broke after the call was sent and before it was answered, or the node
-    /// said `UNKNOWN`.
+    /// The outcome is unknown: the connection broke after the call was sent and before it was answered, or the node said
+    /// `UNKNOWN`.
     Unknown(String),
 }
 
 impl NotDone {
-    /// The refusal's word, nothing for an unknown end.
+    /// The refusal's word; `None` for an unknown outcome.
     pub fn word(&self) -> Option<&Word> {
         match self {
             NotDone::Refused(refusal) => Some(&refusal.word),
@@ -49,11 +49,11 @@ impl NotDone {
         }
     }
 
-    /// What a node's error means: it refuses, or it says itself that it cannot tell (its disk failed in between).
+    /// What a node's error means: it refuses, or it cannot tell the outcome itself (its disk failed in between).
     pub(crate) fn told(refusal: Refusal) -> NotDone {
         match (&refusal.word, refusal.sentence.strip_prefix("unknown: ")) {
             (Word::Unknown, _) => NotDone::Unknown(refusal.sentence),
-            // As nodes said it before they had the word.
+            // What older nodes say, which do not have the word.
             (Word::Unavailable, Some(why)) => NotDone::Unknown(why.to_owned()),
             _ => NotDone::Refused(refusal),
         }
@@ -78,7 +78,7 @@ impl fmt::Display for NotDone {
 
 impl std::error::Error for NotDone {}
 
-/// An error of the node: its first word decides, the rest explains.
+/// An error from the node: programs decide on its first word, the rest explains.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -97,16 +97,16 @@ impl std::error::Error for NotDone {}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What programs decide by.
+    /// The word on which programs decide.
     pub word: Word,
     /// What was wrong, where, and what would be right.
     pub sentence: String,
 }
 
 impl Refusal {
-    /// Reads an error line. A word that this client does not know is kept as it is.
+    /// Parses an error line. An unknown word is kept as it is.
     pub(crate) fn parse(line: &str) -> Refusal {
-        // A refused unit of work says why in the words of the command that was refused.
+        // The refusal of a unit of work contains that of the command that was refused.
         let line = line.strip_prefix("EXECABORT ").unwrap_or(line);
         let (word, sentence) = line.split_once(' ').unwrap_or((line, ""));
         Refusal {
@@ -117,7 +117,7 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Whether it is the node that cannot serve now, so that another one may.
+    /// Whether the node cannot serve now, so that another one may.
     pub(crate) fn cannot_serve(&self) -> bool {
         match &self.word {
             Word::Unavailable => !self.sentence.starts_with("unknown: "),
@@ -153,9 +153,9 @@ impl std::error::Error for Refusal {}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The call itself is wrong and will be wrong again.
+    /// The call is wrong, and will be wrong if it is repeated.
     BadArg,
-    /// There is no gate of that name and none could be made for this request.
+    /// There is no gate with that name, and this request cannot create one.
     NoGate,
     /// The user has no right to do this.
     Denied,
@@ -165,15 +165,15 @@ pub enum Word {
     NotHeld,
     /// A newer fact has overtaken the caller's: another fence, a closed session, a later attempt.
     Stale,
-    /// The wait could be ended by nobody but the clock.
+    /// Only the clock could end the wait.
     Deadlock,
     /// A named limit is reached.
     Limit,
-    /// Somebody else's use is in the way; later it may work.
+    /// Another use is in the way; it may work later.
     Busy,
     /// The node cannot be reached, or cannot answer yet.
     Unavailable,
-    /// The node cannot tell whether it was done; a call that is told so ends as [`NotDone::Unknown`].
+    /// The node cannot tell whether it was done; such a call ends as [`NotDone::Unknown`].
     Unknown,
     /// There is no such flow.
     NoFlow,
@@ -187,17 +187,17 @@ pub enum Word {
     Full,
     /// The flow's graph does not allow the process to do this.
     NoRight,
-    /// A living job of the flow has this name.
+    /// A living job of the flow already has this name.
     Duplicate,
-    /// The text is no flow.
+    /// The text is not a valid flow.
     BadFlow,
     /// There is no such pool.
     NoPool,
-    /// A word of a newer node, or of a server that is none.
+    /// A word of a newer node, or of a server that is not Testigo.
     Other(String),
 }
 
-/// The known words as they stand on the wire.
+/// The known words as on the wire.
 const WORDS: [(&str, Word); 20] = [
     ("BADARG", Word::BadArg),
     ("NOGATE", Word::NoGate),

@@ -1,4 +1,4 @@
-//! What a program asks for: how to enter a gate, and what a gate should be. Each becomes a command line of the wire.
+//! What a program asks for: how to enter a gate, and how to create one. Each becomes a command line of the wire.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ pub enum Mode {
     Exclusive,
     /// With other readers.
     Shared,
-    /// With so many permits at once.
+    /// With this many permits at once.
     Permits(u32),
-    /// With others of that room.
+    /// With others of this room.
     Room(String),
 }
 
@@ -44,7 +44,7 @@ impl Mode {
     }
 }
 
-/// How a request is inside what it names.
+/// How a session is inside what a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// A gate.
@@ -56,7 +56,7 @@ pub(crate) enum How {
 }
 
 impl How {
-    /// What a resuming session says of it.
+    /// How a resuming session describes it.
     pub(crate) fn append_to(&self, line: &mut Vec<String>) {
         match self {
             How::Gate(mode) => mode.append_to(line),
@@ -124,7 +124,7 @@ impl Lock {
         }
     }
 
-    /// In the same mode inside every gate of the request.
+    /// Sets the same mode for every gate of the request.
     pub fn mode(mut self, mode: Mode) -> Lock {
         for (_, each) in &mut self.gates {
             *each = How::Gate(mode.clone());
@@ -137,7 +137,7 @@ impl Lock {
         self.mode(Mode::Shared)
     }
 
-    /// With so many permits.
+    /// With this many permits.
     pub fn permits(self, count: u32) -> Lock {
         self.mode(Mode::Permits(count))
     }
@@ -147,7 +147,7 @@ impl Lock {
         self.mode(Mode::Room(room.into()))
     }
 
-    /// Enters only a room that may stay for that long still.
+    /// Enters only a room that may stay for at least this long.
     pub fn needs(mut self, needs: Duration) -> Lock {
         self.needs = Some(needs);
         self
@@ -159,13 +159,13 @@ impl Lock {
         self
     }
 
-    /// How long to wait; zero only tries. Without it the node's limit holds.
+    /// How long to wait; zero only tries. Without it the node's limit applies.
     pub fn wait(mut self, wait: Duration) -> Lock {
         self.wait = Some(wait);
         self
     }
 
-    /// What for, shown to others.
+    /// The reason, shown to others.
     pub fn reason(mut self, reason: impl Into<String>) -> Lock {
         self.reason = Some(reason.into());
         self
@@ -175,7 +175,7 @@ impl Lock {
         matches!(&self.gates[..], [(_, How::Lead { .. })])
     }
 
-    /// The command, `waited` after it was first asked.
+    /// The command, `waited` after it was first sent.
     pub(crate) fn line(&self, id: &str, waited: Duration) -> Vec<String> {
         let mut line: Vec<String> = match &self.gates[..] {
             [(name, How::Lead { rank, value })] => {
@@ -205,14 +205,15 @@ impl Lock {
         };
         option("NEEDS", self.needs.map(milliseconds));
         option("CLASS", self.class.map(|class| class.to_string()));
-        // A wait that is over in the meantime is asked once more, not turned into a try: its answer may be there.
+        // A wait that is over in the meantime is asked once more rather than turned into a try, because its answer may be
+        // there.
         let left = |wait: Duration| match wait.is_zero() {
             true => wait,
             false => wait.saturating_sub(waited).max(Duration::from_millis(1)),
         };
         option("WAIT", self.wait.map(|wait| milliseconds(left(wait))));
         option("REASON", self.reason.clone());
-        // Who campaigns again is answered as before, without an ID.
+        // Campaigning again gets the same answer without an ID.
         option("ID", (!self.campaigns()).then(|| id.to_owned()));
         line.extend(words(["ASYNC", "GRANT"]));
         line
@@ -231,7 +232,7 @@ impl From<String> for Lock {
     }
 }
 
-/// What a gate is to be.
+/// Who may be inside a gate together.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -254,13 +255,13 @@ pub enum Rule {
     Mutex,
     /// Any number of readers, or one writer.
     Shared,
-    /// So many units.
+    /// This many units.
     Permits(u32),
     /// Any number of one room.
     Rooms,
 }
 
-/// Who comes first among those who wait.
+/// Who comes first among the waiters.
 ///
 /// ```
 /// use testigo::{Definition, GateOrder, Rule};
@@ -280,7 +281,7 @@ pub enum GateOrder {
     Writers,
 }
 
-/// A gate to create. What is not said is the node's default.
+/// A gate to create. What is not set is up to the node.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -302,7 +303,7 @@ pub struct Definition {
     pub rule: Rule,
     /// Who comes first.
     pub order: Option<GateOrder>,
-    /// How many priority classes.
+    /// The number of priority classes.
     pub classes: Option<u32>,
     /// How often a waiter may be overtaken.
     pub overtakes: Option<u32>,
@@ -319,7 +320,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// A gate with this rule and the defaults of the node.
+    /// A gate with this rule and the node's defaults.
     pub fn new(rule: Rule) -> Definition {
         Definition {
             rule,
@@ -369,7 +370,7 @@ pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
-/// A span as the wire writes it; a part of a millisecond counts as a whole one.
+/// A time span in the format of the wire; a fraction of a millisecond counts as a whole one.
 pub(crate) fn milliseconds(span: Duration) -> String {
     span.as_micros().div_ceil(1000).to_string()
 }

@@ -1,4 +1,4 @@
-//! A session: it holds and waits, lives through a lost connection, and ends by closing or by silence.
+//! A session: it holds and waits, survives a lost connection, and ends by closing or by silence.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::refusal::{Call, NotDone, Word};
 use crate::request::Lock;
 use crate::standing::SessionStanding;
 
-/// How a session is to be.
+/// The options of a session.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -36,7 +36,7 @@ use crate::standing::SessionStanding;
 pub struct SessionOptions {
     /// How long it may be silent before the node ends it; between 100 ms and 60 s.
     pub ttl: Duration,
-    /// What people see it called.
+    /// The label that people see.
     pub label: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Default for SessionOptions {
 
 /// An open session. It is kept alive and resumed in the background until the last handle and the last guard are gone.
 ///
-/// A dropped session cannot wait. What it holds is given back like a dropped [`Guard`]; [`Session::close`] waits.
+/// Dropping a session does not wait. What it holds is given back like a dropped [`Guard`]; [`Session::close`] waits.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -96,10 +96,10 @@ impl Session {
         &self.client
     }
 
-    /// Enters one gate: a guard, or nothing when the wait ended. Dropping the future gives up the wait.
+    /// Enters one gate. Returns a guard; `None` if the wait ended. Dropping the future gives up the wait.
     ///
-    /// A lost answer is asked for again, under the same `ID`, as long as the session lives; only when it does not is the end
-    /// unknown, and then the guard would be lost anyway.
+    /// If the answer is lost, the request is repeated under the same `ID` as long as the session lives. Only when it does not
+    /// is the outcome unknown, and then the guard would be lost anyway.
     pub async fn lock(&self, lock: Lock) -> Call<Option<Guard>> {
         if lock.gates.len() != 1 {
             return Err(bad("lock takes one gate; use lock_all for a set"));
@@ -108,7 +108,7 @@ impl Session {
         Ok(guards.and_then(|guards| guards.into_iter().next()))
     }
 
-    /// Enters several gates at once, all or none: their guards in the order of the request, or nothing when the wait ended.
+    /// Enters several gates at once, all or none. Returns their guards in the order of the request; `None` if the wait ended.
     pub async fn lock_all(&self, set: Lock) -> Call<Option<Vec<Guard>>> {
         if set.gates.is_empty() {
             return Err(bad("a set needs at least one gate"));
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Records that the command of a once-key is about to run, and says whether it should. The period is 0 for a key without
-    /// periods. Asked again before the attempt has ended, it is the same attempt.
+    /// periods. Asking again before the attempt has ended returns the same attempt.
     pub async fn start_once(&self, key: &str, period: u64, retry_unknown: bool) -> Call<OnceStart> {
         let line = start_line(key, period, retry_unknown);
         let answer = self.client.ask(line, Again::InSession).await?;
@@ -144,7 +144,7 @@ impl Session {
         self.client.ask(line, Again::Always).await.map(drop)
     }
 
-    /// Takes an attempt off the record: the command failed, and may be tried again.
+    /// Deletes an attempt from the record: the command failed, and may be tried again.
     pub async fn abandon_once(&self, attempt: &Attempt) -> Call<()> {
         let line = attempt.abandon_line();
         self.client.ask(line, Again::Never).await.map(drop)
@@ -179,7 +179,7 @@ impl<'a> CancelOnDrop<'a> {
         self.token
     }
 
-    /// It has ended by itself.
+    /// The wait has ended by itself.
     pub(crate) fn disarm(&mut self) {
         self.armed = false;
     }

@@ -1,9 +1,9 @@
-//! Whether a guard still guards. Two facts decide: how its session stands and how its own hold stands; both have a
-//! deadline on the client's clock, after which the guard is lost whatever anybody says later.
+//! Whether a guard still guards. Two facts decide: the standing of its session and that of its own hold. Both have a deadline
+//! on the client's clock, after which the guard is lost, whatever anybody says later.
 
 use std::time::Instant;
 
-/// How sure a guard is.
+/// How certain a guard is.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -23,9 +23,9 @@ use std::time::Instant;
 pub enum State {
     /// The node confirmed it, and no deadline has passed.
     Held,
-    /// The node is silent; the guard still holds until its deadline, and may be confirmed again before.
+    /// The node is silent. The guard still holds until its deadline, and may be confirmed again before.
     Suspect,
-    /// It is over, for good. Whatever it protected may already be used by another.
+    /// It is over for good. What it protected may already be used by another.
     Lost,
 }
 
@@ -47,32 +47,32 @@ pub enum State {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The node was silent for as long as the session may live.
+    /// The node was silent for the whole TTL of the session.
     Silence,
     /// The hold limit of the gate, or the stay of the room, is over.
     Limit,
     /// The node says that the hold is over.
     Told,
-    /// The session is over: closed here, or ended by somebody at the node.
+    /// The session has ended: it was closed here, or ended at the node.
     SessionOver,
 }
 
-/// How a session stands, as far as the client knows.
+/// The standing of a session, as far as the client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SessionStanding {
     pub(crate) connected: bool,
     /// When the node may have ended it.
     pub(crate) deadline: Instant,
-    /// When the node may have given to others what it owns itself: it speaks for that without a majority, too.
+    /// When the node may have given to others what it owns itself, for which it speaks even without a majority.
     pub(crate) here_deadline: Instant,
     pub(crate) here_connected: bool,
-    /// How often a connection has come up. What a node pushes ends with its connection.
+    /// How many times a connection has come up. What a node pushes ends with its connection.
     pub(crate) links: u64,
     pub(crate) over: Option<Loss>,
 }
 
 impl SessionStanding {
-    /// How it stands for one of its holds.
+    /// Its standing as far as one of its holds is concerned.
     fn seen(self, hold: &HoldStanding) -> SessionStanding {
         match hold.here {
             true => SessionStanding {
@@ -85,16 +85,16 @@ impl SessionStanding {
     }
 }
 
-/// How one hold stands.
+/// The standing of one hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HoldStanding {
     pub(crate) fence: u64,
     /// When the gate's hold limit may have ended it.
     pub(crate) until: Option<Instant>,
     pub(crate) over: Option<Loss>,
-    /// Others wait for it.
+    /// Whether others wait for it.
     pub(crate) wanted: bool,
-    /// It is a slot that the node at the other end of the connection owns: nobody else can give it away.
+    /// Whether it is a slot that the connected node owns, so that nobody else can give it away.
     pub(crate) here: bool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn deadline(session: &SessionStanding, hold: &HoldStanding) -> Instan
     until.min(session.deadline)
 }
 
-/// Why a guard is lost at `now`, or nothing.
+/// Why a guard is lost at `now`; `None` if it is not.
 pub(crate) fn loss(now: Instant, session: &SessionStanding, hold: &HoldStanding) -> Option<Loss> {
     let session = session.seen(hold);
     let told = hold.over.or(session.over);

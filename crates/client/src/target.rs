@@ -1,4 +1,4 @@
-//! Where the nodes are, and how and as whom to speak to them.
+//! Where the nodes are, and how and as which user to speak to them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::addresses::Addresses;
 use crate::tls::Tls;
 
-/// A node or the nodes of a cluster, and the user that a connection to one of them acts for.
+/// A node or the nodes of a cluster, and the user of a connection to one of them.
 ///
 /// ```
 /// use testigo::{Addresses, Target};
@@ -17,18 +17,18 @@ use crate::tls::Tls;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where they listen. A client connects to one, and moves on to the next when that one is gone.
+    /// Their addresses. A client connects to one, and moves on to the next when that one is gone.
     pub addresses: Addresses,
-    /// Who connects. A node without users and password needs none.
+    /// The user. A node without users and password needs none.
     pub credentials: Option<Credentials>,
-    /// How to seal the connection, if it is to be sealed.
+    /// TLS for the connection, if wanted.
     pub tls: Option<Tls>,
-    /// What others see the connection called; it has no blanks.
+    /// The name of the connection, which others see; it has no blanks.
     pub name: Option<String>,
 }
 
 impl Target {
-    /// As this user from now on.
+    /// Sets the user.
     pub fn user(mut self, user: impl Into<String>, password: impl Into<String>) -> Target {
         self.credentials = Some(Credentials {
             user: user.into(),
@@ -37,13 +37,13 @@ impl Target {
         self
     }
 
-    /// Called so from now on, where a node lists its connections.
+    /// Sets the name of the connection in a node's lists.
     pub fn name(mut self, name: impl Into<String>) -> Target {
         self.name = Some(name.into());
         self
     }
 
-    /// Over TLS from now on.
+    /// Sets TLS.
     pub fn tls(mut self, tls: Tls) -> Target {
         self.tls = Some(tls);
         self
@@ -80,14 +80,14 @@ impl From<Addresses> for Target {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The name; that of the node's own password is [`Credentials::DEFAULT_USER`].
+    /// The name; the one for the node's own password is [`Credentials::DEFAULT_USER`].
     pub user: String,
     /// The password.
     pub password: String,
 }
 
 impl Credentials {
-    /// Whom a password without a name belongs to.
+    /// The user to whom a password without a name belongs.
     pub const DEFAULT_USER: &'static str = "default";
 }
 

@@ -1,4 +1,4 @@
-//! TLS towards a node: whom to believe, and who this client is.
+//! TLS towards a node: which authorities to trust, and who this client is.
 
 use std::fmt;
 use std::io;
@@ -12,14 +12,15 @@ use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-/// Where systems keep the authorities that they believe.
+/// Where systems keep the authorities that they trust.
 const SYSTEM: [&str; 3] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 ];
 
-/// How to speak TLS. The node must show a certificate for the host that is connected to, signed by a believed authority.
+/// How to speak TLS. The node must show a certificate for the host to which the client connects, signed by a trusted
+/// authority.
 ///
 /// ```no_run
 /// use testigo::{Address, Target, Testigo, Tls};
@@ -51,7 +52,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// A client's own certificate and key, for a node that asks for them. Both are files in PEM.
+/// A client's own certificate and key, for a node that requires them. Both are PEM files.
 ///
 /// ```no_run
 /// use testigo::{Identity, Tls};
@@ -62,14 +63,14 @@ impl std::error::Error for TlsError {}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, and those between it and the authority that the node believes.
+    /// The certificate, and those between it and an authority that the node trusts.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
 impl Tls {
-    /// Believes the authorities (or the very certificate) in a file in PEM, or those of this system.
+    /// Trusts the authorities (or the certificate itself) in a PEM file, or those of this system.
     pub fn new(authorities: Option<&Path>, identity: Option<&Identity>) -> Result<Tls, TlsError> {
         let system = || SYSTEM.into_iter().map(Path::new).find(|path| path.exists());
         let none = || TlsError("this system has no list of authorities; name a file".into());
@@ -96,7 +97,7 @@ impl Tls {
         Ok(Tls(Arc::new(config)))
     }
 
-    /// Seals a connection to a host, whose certificate must be its own.
+    /// Does the handshake with a host, whose certificate must be its own.
     pub(crate) async fn seal(
         &self,
         host: &str,

@@ -1,11 +1,11 @@
-//! A unit of work: changes of several jobs that a node makes all together, in one entry of its log, or not at all.
+//! A unit of work: changes of several jobs that a node makes together, in one entry of its log, or not at all.
 
 use crate::connection::Connection;
 use crate::job::Job;
 use crate::refusal::{Call, NotDone};
 use crate::value::Value;
 
-/// Changes of jobs that belong together. At most 256, and 768 KiB of names and bodies.
+/// Changes of jobs that belong together: at most 256, with at most 768 KiB of names and bodies.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -39,12 +39,12 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// One without changes.
+    /// A unit without changes.
     pub fn new() -> Unit {
         Unit::default()
     }
 
-    /// Creates a job; without a name it is called after its id.
+    /// Creates a job; without a name it is named after its ID.
     pub fn create(self, queue: &str, name: Option<&str>, body: &[u8]) -> Unit {
         let name = name.unwrap_or("*");
         let words = ["JOB", "CREATE", queue, name].map(|word| word.as_bytes().to_vec());
@@ -53,7 +53,7 @@ impl Unit {
         self.line(line)
     }
 
-    /// Moves a held job to another queue of its flow, with a new body or its own.
+    /// Moves a held job to another queue of its flow, with a new body or its present one.
     pub fn pass(self, job: &Job, queue: &str, body: Option<&[u8]>) -> Unit {
         let mut line = held("PASS", job);
         line.push(queue.as_bytes().to_vec());
@@ -61,12 +61,12 @@ impl Unit {
         self.line(line)
     }
 
-    /// A held job is done.
+    /// Deletes a held job, because it is done.
     pub fn delete(self, job: &Job) -> Unit {
         self.line(held("DELETE", job))
     }
 
-    /// A held job waits again; if it failed, that counts like a death of its worker.
+    /// Gives back a held job, which waits again; if it failed, that counts like a death of its worker.
     pub fn give_back(self, job: &Job, failed: bool) -> Unit {
         let mut line = held("BACK", job);
         line.extend(failed.then(|| b"FAILED".to_vec()));
@@ -87,14 +87,14 @@ fn held(verb: &str, job: &Job) -> Vec<Vec<u8>> {
 }
 
 impl Connection {
-    /// Carries out a unit of work, and says which jobs it created, in order. Refused means that nothing was done; the
-    /// refusal is that of the command that could not be.
+    /// Carries out a unit of work, and returns the jobs that it created, in order. If it is refused, nothing was done; the
+    /// refusal is that of the command that could not be done.
     pub async fn carry_out(&mut self, unit: &Unit) -> Call<Vec<u64>> {
         let word = |word: &str| vec![vec![word.as_bytes().to_vec()]];
         let lines = [word("MULTI"), unit.lines.clone(), word("EXEC")].concat();
         let mut answers = self.ask_all(&lines).await?;
         let exec = answers.pop();
-        // The first refusal tells more than that of EXEC.
+        // The first refusal says more than that of EXEC.
         answers.into_iter().collect::<Call<Vec<Value>>>()?;
         let done = exec.unwrap_or_else(|| Err(NotDone::Unknown("no answer".into())))?;
         let replies = done.list().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What travels on a connection: commands as lists of words, and the values that come back. The frames themselves are
-//! the codec crate's; here they become what the client decides by.
+//! What travels on a connection: commands as lists of words, and the values that come back. The codec crate handles the
+//! frames; here they become what the client decides on.
 
 use bytes::BytesMut;
 use redis_protocol::resp3::decode::complete::decode_bytes_mut;
@@ -8,10 +8,10 @@ use redis_protocol::resp3::types::{BorrowedFrame, BytesFrame};
 
 use crate::refusal::Refusal;
 
-/// The longest frame that a node may send; beyond it the connection is given up.
+/// The longest frame from a node; beyond it the connection is given up.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// An answer of a node, or a part of one.
+/// An answer from a node, or a part of one.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -37,17 +37,17 @@ pub enum Value {
     Real(f64),
     /// A text.
     Text(String),
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     Bytes(Vec<u8>),
-    /// Several values in order. A set is one too.
+    /// Several values in order; also a set.
     List(Vec<Value>),
-    /// Names and values, in the order of the node.
+    /// Names and values, in the node's order.
     Map(Vec<(Value, Value)>),
-    /// The node refuses.
+    /// A refusal by the node.
     Error(Refusal),
 }
 
-/// What one frame is: an answer to the oldest open question, or news that nobody asked for.
+/// What one frame is: an answer to the oldest open question, or news.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Received {
     Answer(Value),
@@ -55,7 +55,7 @@ pub(crate) enum Received {
 }
 
 impl Value {
-    /// The number in it, also when it is written as a text.
+    /// The number in it, even if it is written as text.
     pub fn number(&self) -> Option<u64> {
         match self {
             Value::Number(number) => u64::try_from(*number).ok(),
@@ -72,7 +72,7 @@ impl Value {
         }
     }
 
-    /// The bytes of a text, or of what is none.
+    /// The bytes, whether or not they are text.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Text(text) => Some(text.as_bytes()),
@@ -89,7 +89,7 @@ impl Value {
         }
     }
 
-    /// The value of a field, by its name, of a map or of a list of alternating names and values.
+    /// The value of a field, by name, of a map or of a list of alternating names and values.
     pub fn field(&self, name: &str) -> Option<&Value> {
         match self {
             Value::Map(pairs) => {
@@ -107,11 +107,11 @@ impl Value {
     }
 }
 
-/// A stream that is none of this protocol.
+/// A stream that does not follow the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Garbled(pub(crate) String);
 
-/// Appends a command to what is to be sent.
+/// Appends a command to the output.
 pub(crate) fn encode<W: AsRef<[u8]>>(line: &[W], out: &mut BytesMut) {
     let words: Vec<BorrowedFrame<'_>> = line
         .iter()
@@ -127,7 +127,7 @@ pub(crate) fn encode<W: AsRef<[u8]>>(line: &[W], out: &mut BytesMut) {
     extend_encode_borrowed(out, &frame, false).expect("an array of strings is always encodable");
 }
 
-/// Takes the next whole frame from what was received.
+/// Takes the next complete frame out of the input.
 pub(crate) fn decode(buffer: &mut BytesMut) -> Result<Option<Received>, Garbled> {
     match decode_bytes_mut(buffer) {
         Ok(Some((BytesFrame::Push { data, .. }, _, _))) => {

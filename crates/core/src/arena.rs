@@ -1,4 +1,4 @@
-//! A vector with holes: stable small keys, no pointer chasing, freed places used again. Keys are typed, so that a gate
+//! A vector with holes: small stable keys, no pointer chasing, and freed places are reused. Keys are typed, so that a gate
 //! cannot be looked up among the sessions.
 
 use std::fmt;
@@ -81,11 +81,11 @@ impl<T> Arena<T> {
         self.slots.len()
     }
 
-    /// What is in a range of places. A value keeps its place for as long as it is there.
+    /// The values in a range of places. A value keeps its place as long as it exists.
     pub(crate) fn iter_in(&self, places: Range<usize>) -> impl Iterator<Item = (Key<T>, &T)> {
         let end = places.end.min(self.slots.len());
         let start = places.start.min(end);
-        // A place's key is its index and one.
+        // A place's key is its index plus one.
         let keys = (start as u32 + 1)..;
         keys.zip(&self.slots[start..end])
             .filter_map(|(place, slot)| match slot {

@@ -1,19 +1,19 @@
-//! The bytes in which commands and answers travel between nodes and wait for their turn. What frames them says their
-//! version; here is only what they mean. Bytes from outside never panic, and never allocate more than a few times
-//! their own length.
+//! How commands and answers are encoded when they travel between nodes or wait for their turn. The frame around them names
+//! the version; these bytes have only the content. Bytes from outside never cause a panic, and never make it allocate more
+//! than a few times their own length.
 
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
 use crate::error::{Refusal, Word};
 
-/// Writes a [`Command`], an [`Answer`](crate::Answer) or a [`Refusal`] down.
+/// Encodes a [`Command`], an [`Answer`](crate::Answer) or a [`Refusal`].
 pub fn encode(value: &impl Serialize) -> Box<[u8]> {
     let bytes = postcard::to_allocvec(value);
     bytes.expect("plain data can be written down").into()
 }
 
-/// Reads what [`encode`] wrote, borrowing its texts. `BADARG` for anything else.
+/// Decodes what [`encode`] wrote, borrowing its texts. `BADARG` for anything else.
 pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refusal> {
     let damaged = |why: &str| {
         let length = bytes.len();
@@ -27,24 +27,24 @@ pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refusal> {
     }
 }
 
-/// A [`Command`] that owns its texts: what is kept until it can be carried out, and sent to another node.
+/// A [`Command`] that owns its texts, to be kept until it can be carried out, or sent to another node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Box<[u8]>", into = "Box<[u8]>")]
 pub struct OwnedCommand(Box<[u8]>);
 
 impl OwnedCommand {
-    /// Keeps what another node has sent, once it is known to be a command.
+    /// Keeps bytes from another node after checking that they are a command.
     pub fn read(bytes: &[u8]) -> Result<OwnedCommand, Refusal> {
         decode::<Command<'_>>(bytes)?;
         Ok(OwnedCommand(bytes.into()))
     }
 
-    /// As it is sent.
+    /// The encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// As it is carried out.
+    /// The command, to carry it out.
     pub fn command(&self) -> Command<'_> {
         decode(&self.0).expect("only a command is kept")
     }

@@ -1,8 +1,8 @@
-//! What a session asks and what it is answered, for everything that the local half decides alone. What must be logged
-//! first is a [`Change`](crate::Change) and has no place here, so the node cannot take one for the other.
+//! What a session asks and how it is answered, for everything that the local half decides alone. What must be logged first is
+//! a [`Change`](crate::Change), so the node cannot mistake one for the other.
 //!
-//! Both travel as bytes ([`encode`](crate::encode), [`decode`](crate::decode)): a command is the same whether it comes from
-//! a connection here or from another node.
+//! Both travel as bytes ([`encode`](crate::encode), [`decode`](crate::decode)): a command is the same whether it comes from a
+//! connection here or from another node.
 
 use std::borrow::Cow;
 
@@ -18,10 +18,10 @@ use crate::wait::Ticket;
 /// [`OwnedCommand`](crate::OwnedCommand) is what is kept or sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command<'a> {
-    /// A connection that opened no session begins its implicit one.
+    /// A connection that has opened no session begins its implicit one.
     Connect,
-    /// The session's connection is gone. An implicit session ends with it; an opened one keeps what it holds and its places
-    /// in the queues until it is resumed or runs out.
+    /// The session's connection is gone. An implicit session ends with it; an opened one keeps its holds and its places in
+    /// the queues until it is resumed or runs out.
     Disconnect,
     /// `SESSION RESUME`: a client is back on another connection.
     Resume {
@@ -39,7 +39,7 @@ pub enum Command<'a> {
     Unlock {
         /// The gate's name.
         gate: &'a str,
-        /// If given, the fence that the caller believes to hold.
+        /// The fence that the caller believes to hold, if given.
         fence: Option<Fence>,
     },
     /// `DOWNGRADE name`: from writer to reader, without leaving.
@@ -49,40 +49,41 @@ pub enum Command<'a> {
     },
     /// Ends a wait of the session, for a gate or a job (`CLIENT UNBLOCK`).
     Cancel {
-        /// Which wait.
+        /// The request's ticket.
         ticket: Ticket,
     },
     /// `JOB TAKE`.
     Take(#[serde(borrow)] Take<'a>),
-    /// From now on a take waits for these of its queues only, and not at all if there are none.
+    /// From now on a take waits only for these of its queues; without any it ends.
     Narrow {
         /// Which take.
         ticket: Ticket,
-        /// The queues that are left.
+        /// The remaining queues.
         queues: Cow<'a, [QueueId]>,
     },
-    /// Whether the session has a job in hand. Whoever has not learns no more than that.
+    /// Whether the session has a job in hand. Another session learns nothing more.
     CheckJob(Taken),
-    /// The holder wants its job changed through the log: from now on only the log's answer, or [`Command::Withdraw`], moves it.
+    /// The holder wants to change its job through the log: from now on only the log's answer, or [`Command::Withdraw`], moves
+    /// it.
     Settle(Taken),
-    /// An administrator wants a waiting job changed through the log. Needs no session.
+    /// An administrator wants to change a waiting job through the log. Needs no session.
     Reserve {
         /// The job.
         job: JobId,
     },
-    /// Nothing came of what a job was settled or reserved for: it is held or waits as before. If its holder is gone
-    /// meanwhile, that is a death, which the log is to know of. Needs no session.
+    /// A change for which a job was settling or reserved did not happen: the job is held or waits as before. If its holder is
+    /// gone meanwhile, that is a death, which must be logged. Needs no session.
     Withdraw {
         /// The job.
         job: JobId,
     },
-    /// `JOB BACK`: a job waits again, where it was. Nothing is counted against it.
+    /// `JOB BACK`: a job waits again in its old place. No death is counted.
     GiveBack(Taken),
-    /// Everything that the session has in hand waits again, without a death: it leaves in good order.
+    /// All jobs that the session has in hand wait again, without a death: it leaves cleanly.
     GiveBackAll,
-    /// The holder failed at its job: that counts as a death, which the log is to know of.
+    /// The holder failed at its job: that counts as a death, which must be logged.
     Fail(Taken),
-    /// `ELECT RESIGN`: the leader leads no longer, or the candidate is none.
+    /// `ELECT RESIGN`: ends a leadership or a candidacy.
     Resign {
         /// The election's name, as [`Name::election`] makes it.
         election: &'a str,
@@ -101,15 +102,15 @@ pub struct Lock<'a> {
     pub needs_ms: Option<u64>,
     /// The priority class; 0 is most urgent.
     pub class: Option<u32>,
-    /// How long to wait: 0 to try, nothing for as long as the limit allows.
+    /// How long to wait: 0 to try once, `None` for as long as the limit allows.
     pub wait_ms: Option<u64>,
-    /// What for, shown to others.
+    /// Why, shown to others.
     #[serde(borrow)]
     pub reason: Option<&'a str>,
-    /// Repeating a request with the same ID in the same session gives the same answer, not a second lock.
+    /// A request repeated with the same ID in the same session gets the same answer, not a second lock.
     #[serde(borrow)]
     pub id: Option<&'a str>,
-    /// The client does not block while it waits.
+    /// Whether the client does something else while it waits.
     pub asynchronous: bool,
 }
 
@@ -119,36 +120,36 @@ pub struct LockAll<'a> {
     /// The gates and how to be inside each.
     #[serde(borrow)]
     pub gates: Cow<'a, [(&'a str, Ask<'a>)]>,
-    /// As for [`Lock::wait_ms`].
+    /// See [`Lock::wait_ms`].
     pub wait_ms: Option<u64>,
-    /// As for [`Lock::reason`].
+    /// See [`Lock::reason`].
     #[serde(borrow)]
     pub reason: Option<&'a str>,
-    /// As for [`Lock::id`].
+    /// See [`Lock::id`].
     #[serde(borrow)]
     pub id: Option<&'a str>,
-    /// As for [`Lock::asynchronous`].
+    /// See [`Lock::asynchronous`].
     pub asynchronous: bool,
 }
 
 /// `JOB TAKE queue… [NAME n] [WAIT ms]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Take<'a> {
-    /// From which queues, the preferred one first.
+    /// The queues, the preferred one first.
     pub queues: Cow<'a, [QueueId]>,
-    /// Only the job of this name.
+    /// If given, only the job with this name is taken.
     #[serde(borrow)]
     pub name: Option<&'a str>,
-    /// How long to wait; without it, not at all.
+    /// How long to wait; `None` for not at all.
     pub wait_ms: Option<u64>,
 }
 
-/// A job in somebody's hands.
+/// A job that a session holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
-    /// Which.
+    /// The job.
     pub job: JobId,
-    /// The number that everything done with it must name.
+    /// The number that every change of the job must name.
     pub attempt: Fence,
 }
 
@@ -168,22 +169,22 @@ pub enum Answer {
         /// How long it was held.
         held_ms: u64,
     },
-    /// The job is out of its queue, under this attempt.
+    /// The job is out of its line, under this attempt.
     Reserved(Fence),
-    /// It is done, and there is nothing more to say.
+    /// Done, with nothing more to say.
     Done,
 }
 
-/// How a request to enter ended.
+/// How a request that may wait ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Settled {
-    /// Inside.
+    /// The session is inside.
     Entered(Grant),
-    /// Inside all gates of the set, in the order of the request.
+    /// The session is inside all gates of the set, in the order of the request.
     EnteredAll(Box<[Grant]>),
-    /// A job in hand.
+    /// The session has a job in hand.
     Taken(Taken),
-    /// Not inside, nothing in hand: the wait is over.
+    /// The wait ended with nothing.
     Ended(WaitEnd),
 }
 
@@ -199,44 +200,44 @@ pub struct Grant {
 /// Why a wait ended without entering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WaitEnd {
-    /// The wait limit, or a try that did not succeed.
+    /// The wait limit was reached, or a try did not succeed.
     TimedOut,
-    /// The client asked for it.
+    /// The client cancelled it.
     Cancelled,
     /// The session ended.
     SessionEnded,
 }
 
-/// What a resuming session says it still holds.
+/// A hold that a resuming session says it still has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim<'a> {
     /// The gate's name.
     pub gate: &'a str,
-    /// The fence that it was granted with.
+    /// The fence of the grant.
     pub fence: Fence,
     /// How it is inside.
     #[serde(borrow)]
     pub ask: Ask<'a>,
-    /// Whether the caller has verified that this very session was granted it. A claim without proof takes nothing from
-    /// anybody and gives way to one with proof.
+    /// Whether the caller has verified that this session was granted it. A claim without proof takes nothing from anybody and
+    /// gives way to one with proof.
     pub proven: bool,
 }
 
 /// The answer to a resumed session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
-    /// What became of each claim, in the order of the claims.
+    /// The outcome of each claim, in the order of the claims.
     pub claims: Vec<ClaimEnd>,
     /// Everything that the session holds now, claimed or not.
     pub holds: Vec<(Name, Fence)>,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClaimEnd {
     /// The session is inside.
     Held,
-    /// A better claim, or the end of the hold, has overtaken it.
+    /// A better claim has overruled it, or the hold has ended.
     Lost,
     /// It cannot be true; the sentence says why.
     Refused(String),

@@ -1,5 +1,5 @@
-//! Why a command was not done: one word for programs and one sentence for people. A refusal never changed state, so
-//! repeating the command is always safe. The one exception has a word of its own, [`Word::Unknown`].
+//! Why a command was refused: one word for programs and one sentence for people. A refusal never changes state, so repeating
+//! the command is always safe. The only exception has its own word, [`Word::Unknown`].
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::session::SessionId;
 /// The first word of an error on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Word {
-    /// The command itself is wrong and will be wrong again.
+    /// The command is wrong, and will be wrong if it is repeated.
     BadArg,
-    /// There is no gate of that name and none could be made for this request.
+    /// There is no gate with that name, and this request cannot create one.
     NoGate,
-    /// The user has no right to do this. Said by the node; `core` knows no users.
+    /// The user has no right to do this. The node decides that; `core` knows no users.
     Denied,
     /// The session already holds what it asks for.
     Held,
@@ -23,15 +23,15 @@ pub enum Word {
     NotHeld,
     /// A newer fact has overtaken the caller's: another fence, a closed session, a later attempt.
     Stale,
-    /// The wait could be ended by nobody but the clock.
+    /// Only the clock could end the wait.
     Deadlock,
     /// A named limit is reached.
     Limit,
-    /// Somebody else's use is in the way; later it may work.
+    /// Another use is in the way; it may work later.
     Busy,
-    /// The node cannot answer yet (recovering) or any more.
+    /// The node cannot answer yet (it is recovering) or any more.
     Unavailable,
-    /// It may have been done or not. Said by the node, of what was on its way to the log.
+    /// The outcome is unknown. The node says so about changes that were on their way to the log.
     Unknown,
     /// There is no such flow.
     NoFlow,
@@ -45,16 +45,16 @@ pub enum Word {
     Full,
     /// The flow's graph does not allow the process to do this.
     NoRight,
-    /// A living job of the flow has this name.
+    /// A living job of the flow already has this name.
     Duplicate,
-    /// The text is no flow.
+    /// The text is not a valid flow.
     BadFlow,
     /// There is no such pool.
     NoPool,
 }
 
 impl Word {
-    /// The word as it stands on the wire.
+    /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Word::BadArg => "BADARG",
@@ -84,7 +84,7 @@ impl Word {
 /// A refused command. The state is as it was before, unless the word is [`Word::Unknown`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The word that programs decide by.
+    /// The word on which programs decide.
     pub word: Word,
     /// What was wrong, where, and what would be right.
     pub sentence: String,
@@ -97,7 +97,7 @@ pub struct Refusal {
 pub struct CycleLink {
     /// Who waits.
     pub session: SessionId,
-    /// At which gate.
+    /// The gate.
     pub gate: Name,
     /// Whether the next link's session is inside that gate, or only ahead in its queue.
     pub blocker_holds: bool,

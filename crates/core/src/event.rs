@@ -1,5 +1,5 @@
-//! What the local half tells beside its answers: ends of waits, losses, requests to give back, and, if somebody
-//! looks, every entry and exit.
+//! What the local half reports in addition to its answers: ends of waits, losses, requests to give back, and, if observed,
+//! every entry and exit.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,83 +13,83 @@ use crate::ownership::Shard;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// Something that happened, in the order in which it happened.
+/// Something that happened. Events are in the order in which they happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A waiting request has its answer.
+    /// A waiting request has been answered.
     Settled {
         /// Whose request.
         session: SessionId,
-        /// Which request.
+        /// The request's ticket.
         ticket: Ticket,
         /// How it ended.
         settled: Settled,
     },
-    /// Others wait for what this session holds. Told once a hold.
+    /// Others wait for what this session holds. Sent once per hold.
     Wanted {
         /// Who holds.
         session: SessionId,
-        /// What.
+        /// The gate.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
     },
-    /// A session is no longer inside, without having asked for it.
+    /// A session is no longer inside, and has not asked for that.
     Lost {
         /// Who was inside.
         session: SessionId,
-        /// Which gate.
+        /// The gate.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
         /// Why.
         loss: Loss,
     },
-    /// An opened session was silent for its whole TTL. The node logs its close; until then it keeps what it holds.
+    /// An opened session was silent for its whole TTL. It keeps what it holds until the node has logged its close.
     RunOut {
-        /// Which session.
+        /// The session.
         session: SessionId,
     },
-    /// A session is gone and everything of it given back.
+    /// A session has ended, and everything it had is given back.
     SessionEnded {
-        /// Which session.
+        /// The session.
         session: SessionId,
     },
     /// Every awaited session has resumed, closed or run out: all gates grant again.
     Recovered,
-    /// What a session may hold, for the next start. The node keeps it before it tells the grants that come behind this one
-    /// or are answered together with it.
+    /// What a session may hold, for the next start. The node stores it before it tells the grants that follow this event or
+    /// are answered together with it.
     Touched(Touch),
-    /// Half of the fences under a shard's number are used: its owner hands it to itself
+    /// Half of the fences under a shard's number are used: its owner should hand it to itself
     /// ([`Change::Titles`](crate::Change::Titles)).
     FencesLow {
-        /// Which shard.
+        /// The shard.
         shard: Shard,
     },
-    /// Workers of these jobs, under these attempts, died or failed: log a [`JobChange::Lose`](crate::JobChange::Lose). Until
-    /// then the jobs are in nobody's hands.
+    /// The workers of these jobs died or failed: log a [`JobChange::Lose`](crate::JobChange::Lose). Until then nobody holds
+    /// the jobs.
     Died {
         /// The jobs and their attempts.
         jobs: Vec<(JobId, Fence)>,
     },
-    /// A candidate leads now, or a leader has changed what it says of itself.
+    /// A candidate now leads, or a leader has changed what it says of itself.
     Elected {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// Which election.
+        /// The election.
         election: Name,
         /// Its term.
         term: Fence,
         /// What it says of itself.
         candidacy: Candidacy,
-        /// Whether it led before, in the same term.
+        /// Whether it already led in this term.
         again: bool,
     },
-    /// A leader leads no longer. If a candidate is elected in the same step, that comes next.
+    /// A leader no longer leads. If a candidate is elected in the same step, that event comes next.
     Vacant {
         /// Who led.
         session: SessionId,
-        /// Which election.
+        /// The election.
         election: Name,
         /// Its term.
         term: Fence,
@@ -104,9 +104,9 @@ pub enum Event {
     Waits {
         /// Who waits.
         session: SessionId,
-        /// Which request.
+        /// The request's ticket.
         ticket: Ticket,
-        /// Which gate; a set tells this once a gate.
+        /// Which gate; a set sends one event per gate.
         gate: Name,
         /// How it wants to be inside.
         mode: Mode,
@@ -117,37 +117,37 @@ pub enum Event {
     },
     /// Observed only: a session is inside.
     Entered {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// Which gate.
+        /// The gate.
         gate: Name,
-        /// How.
+        /// The mode.
         mode: Mode,
         /// Its class.
         class: u32,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
-        /// Whether it came in its turn.
+        /// How it came in.
         turn: Turn,
         /// The request, if it had waited.
         ticket: Option<Ticket>,
         /// How many gates the request entered together.
         together: u32,
     },
-    /// Observed only: a session is outside again, or inside no longer as a writer (then `Entered` follows).
+    /// Observed only: a session is outside again, or no longer inside as a writer (then `Entered` follows).
     Left {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// Which gate.
+        /// The gate.
         gate: Name,
         /// With which fence it was inside.
         fence: Fence,
     },
-    /// Observed only: a wait is over without having entered.
+    /// Observed only: a wait ended without entering.
     Gone {
         /// Who waited.
         session: SessionId,
-        /// Which request.
+        /// The request's ticket.
         ticket: Ticket,
     },
 }
@@ -155,35 +155,35 @@ pub enum Event {
 /// Why a hold was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The hold limit or the room's stay is over.
+    /// The hold limit or the room's stay was over.
     Lease,
-    /// A proven claim conflicts with it: a later grant's, or the hold itself was claimed without proof.
+    /// A proven claim conflicts with it: it is a later grant's, or the hold itself was claimed without proof.
     Claim,
 }
 
-/// Why a leader leads no longer.
+/// Why a leader no longer leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Vacancy {
-    /// It said so.
+    /// It resigned.
     Resigned,
-    /// Its session is over.
+    /// Its session has ended.
     Ended,
-    /// A later leader's claim overrules it, after a crash.
+    /// After a crash, a later leader's claim overruled it.
     Lost,
 }
 
-/// By what right a session entered.
+/// What entitled a session to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// By its place in the queue. Only this overtakes.
     Order,
     /// Through the open door of the room that is inside.
     Door,
-    /// Past waiters that cannot enter before this very session has given something back.
+    /// Past waiters that cannot enter before this very session gives something back.
     Dependents,
-    /// Because the algorithm says so by which the gate's ownership travels.
+    /// Because of the algorithm that moves the gate's ownership.
     Algorithm,
-    /// It was inside already, as a writer that is a reader now.
+    /// It was already inside, as a writer that has become a reader.
     Kept,
     /// It says that it was inside before the crash.
     Claimed {

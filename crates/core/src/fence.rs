@@ -1,7 +1,7 @@
 //! Fences: numbers that only grow, so that the protected side can tell a stale holder from the present one. A fence is the
-//! number of its shard's title and a count of the grants under it, `number·2^26 + count`, below 2^53 so that every
-//! client's number type holds it. So all fences of a later title are above all of an earlier one. Only fences of one gate
-//! are ever compared. The attempts of jobs are made the same way, of their queue's shard.
+//! number of its shard's title and a count of the grants under it, `number·2^26 + count`, below 2^53 so that every client's
+//! number type can hold it. So all fences of a later title are above all of an earlier one. Only fences of one gate are ever
+//! compared. The attempts of jobs are made in the same way from their queue's shard.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::ownership::{Number, Ownership, Shard};
 
-/// The number that a grant carries. It exceeds that of every earlier grant that it conflicts with.
+/// The number that comes with a grant. It exceeds that of every earlier grant with which it conflicts.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Fence(pub u64);
 
 impl Fence {
-    /// How many bits the count of grants under a number has.
+    /// How many bits count the grants under a number.
     pub const COUNT_BITS: u32 = 26;
 
-    /// The number that it was granted under.
+    /// The number under which it was granted.
     pub fn number(self) -> Number {
         Number(u32::try_from(self.0 >> Fence::COUNT_BITS).unwrap_or(u32::MAX))
     }
 
-    /// Its position among the grants under its number, from 1.
+    /// Its position among the grants under its number, counted from 1.
     fn count(self) -> u64 {
         self.0 & COUNT_MAX
     }
@@ -36,17 +36,17 @@ impl fmt::Display for Fence {
     }
 }
 
-/// The last grant under a number.
+/// The last count under a number.
 const COUNT_MAX: u64 = (1 << Fence::COUNT_BITS) - 1;
 
-/// With this grant the next number is asked for, long before the count ends.
+/// The count at which the next number is requested, long before the last.
 const LOW_WATER: u64 = 1 << (Fence::COUNT_BITS - 1);
 
-/// Should nothing come of that, it is asked for again after so many more.
+/// After this many more grants it is requested again, if it has not come.
 const ASK_AGAIN: u64 = 1 << 20;
 
-/// The node's source of fences: the last one of every shard. Half a megabyte, so that a grant finds its shard's by one
-/// look.
+/// The node's source of fences: the last one of every shard. It takes half a megabyte, so that a grant finds its shard's
+/// fence with one lookup.
 #[derive(Clone, Debug)]
 pub(crate) struct Fences(Box<[Fence]>);
 
@@ -57,7 +57,7 @@ impl Fences {
         fences
     }
 
-    /// Goes on under the present titles. A number never falls, so neither does a fence.
+    /// Continues under the present titles. A number never falls, so neither does a fence.
     pub(crate) fn raise(&mut self, ownership: &Ownership) {
         for (shards, title) in ownership.runs() {
             let floor = title.number.floor();
@@ -68,8 +68,8 @@ impl Fences {
         }
     }
 
-    /// A shard goes on under at least this number, and above this fence if it is of that number or an earlier one. Says
-    /// whether it is time to ask for another number.
+    /// Lifts a shard to at least this number, and above this fence if its number is that one or an earlier one. Says whether
+    /// it is time to request another number.
     pub(crate) fn lift(&mut self, shard: Shard, number: Number, above: Fence) -> bool {
         let last = &mut self.0[usize::from(shard.0)];
         let before = *last;
@@ -80,12 +80,12 @@ impl Fences {
         *last > before && last.count() >= LOW_WATER
     }
 
-    /// The number that a shard's fences are granted under.
+    /// The number under which a shard's fences are granted.
     pub(crate) fn number(&self, shard: Shard) -> Number {
         self.last(shard).number()
     }
 
-    /// The numbers of all shards, each with the first shard that has it.
+    /// The numbers of all shards, each with the first shard of its run.
     pub(crate) fn numbers(&self) -> Vec<(Shard, Number)> {
         let mut numbers: Vec<(Shard, Number)> = Vec::new();
         for (shard, fence) in (0..=Shard::LAST.0).zip(&*self.0) {
@@ -96,13 +96,13 @@ impl Fences {
         numbers
     }
 
-    /// Whether a set of `count` grants still finds its fences under the shard's number.
+    /// Whether `count` grants can still get their fences under the shard's number.
     #[inline]
     pub(crate) fn suffices(&self, shard: Shard, count: usize) -> bool {
         COUNT_MAX - self.last(shard).count() >= count as u64
     }
 
-    /// The next fence of a shard, and whether it is time to ask for another number. The caller has asked
+    /// The next fence of a shard, and whether it is time to request another number. The caller has checked
     /// [`Fences::suffices`].
     #[inline]
     pub(crate) fn next(&mut self, shard: Shard) -> (Fence, bool) {
@@ -116,13 +116,13 @@ impl Fences {
         (*last, count >= LOW_WATER && count.is_multiple_of(ASK_AGAIN))
     }
 
-    /// The last one that was granted in a shard, or its floor.
+    /// The last fence granted in a shard, or its floor.
     #[inline]
     pub(crate) fn last(&self, shard: Shard) -> Fence {
         self.0[usize::from(shard.0)]
     }
 
-    /// As after so many grants.
+    /// Acts as if this many grants had been made.
     #[cfg(test)]
     pub(crate) fn spend(&mut self, shard: Shard, count: u64) {
         self.0[usize::from(shard.0)] = Fence(self.number(shard).floor().0 + count);

@@ -12,10 +12,10 @@
 //! | after `kill -9` | read from the log | rebuilt from what surviving sessions claim |
 //! | after a clean stop | read from the log | restored from its [`Image`] |
 //!
-//! The types keep them apart. `GATE CREATE`, `GATE DELETE`, `SESSION OPEN`, `SESSION CLOSE` and everything about
-//! once-keys are [`Change`]s, which the local half does not take. What it takes instead is an [`Applied`], which only
-//! [`Replicated::apply`] can make. `LOCK`, `UNLOCK`, `JOB TAKE`, `SESSION RESUME` and whatever else a session asks and no log
-//! needs to know are [`Command`]s, which the replicated half does not take.
+//! The types keep them apart. `GATE CREATE`, `GATE DELETE`, `SESSION OPEN`, `SESSION CLOSE` and everything about once-keys
+//! are [`Change`]s, which the local half does not accept. It accepts an [`Applied`] instead, which only [`Replicated::apply`]
+//! can make. `LOCK`, `UNLOCK`, `JOB TAKE`, `SESSION RESUME` and every other request that the log need not know are
+//! [`Command`]s, which the replicated half does not accept.
 //!
 //! # How a node drives it
 //!
@@ -47,37 +47,37 @@
 //! # Ok::<(), Refusal>(())
 //! ```
 //!
-//! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends it.
-//! - [`Event::Touched`] must be kept, where a crash of the process does not reach, before the grants that follow it are told;
-//!   with it [`Local::start_after`] knows which gates wait for whom.
+//! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends the wait.
+//! - [`Event::Touched`] must be stored where it survives a crash of the process, before the grants that follow it are told;
+//!   [`Local::start_after`] uses it to know which gates wait for whom.
 //! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::FencesLow`] to log [`Change::Titles`].
-//! - A connection that ends says [`Command::Disconnect`], one that takes a session up again [`Command::Resume`].
-//! - Before logging, [`Replicated::check`] and [`Local::check`] spare the log what would be refused.
+//! - When a connection ends, send [`Command::Disconnect`]; when one resumes a session, [`Command::Resume`].
+//! - [`Replicated::check`] and [`Local::check`] find changes that would be refused, before they are logged.
 //!
 //! # What a gate promises
 //!
-//! - **Who may be inside** is the rule's: `MUTEX`, `SHARED`, `PERMITS k`, `ROOMS`. A release and the grants that follow
+//! - **Who may be inside** is up to the rule: `MUTEX`, `SHARED`, `PERMITS k`, `ROOMS`. A release and the grants that follow
 //!   from it are one step.
-//! - **Order**: the queue is strict. Whoever cannot enter holds up those behind, so a large request is not starved by
-//!   small ones. Later, more urgent requests overtake a waiter at most `OVERTAKES` times; then it and all who came
-//!   before it go first. In a room gate those of the room inside may enter past others while the door is open: as long
-//!   as nobody of another room waits, and then as long as the room's leader stays.
-//! - **Sets** stand in the queues of all of their gates and enter when their turn has come everywhere. A set that could
-//!   enter here but waits elsewhere keeps its place; whoever is compatible with it goes on.
+//! - **Order**: the queue is strict. A waiter that cannot enter holds up those behind it, so a large request is not starved
+//!   by small ones. Later, more urgent requests overtake a waiter at most `OVERTAKES` times; then it and all who came before
+//!   it go first. In a room gate, members of the room inside may enter past others while the door is open: as long as nobody
+//!   of another room waits, and then as long as the room's leader stays.
+//! - **Sets** stand in the queues of all of their gates and enter when their turn has come everywhere. A set that could enter
+//!   here but waits elsewhere keeps its place; requests that are compatible with it go on.
 //! - **Fences**: `number·2^26 + count`, the number of the gate's shard and a count of the grants under it, below 2^53. A
 //!   grant's fence exceeds that of every earlier grant that it conflicts with; only fences of one gate are ever compared.
-//!   Readers inside together share one, as do members of a room and permits, as long as everybody who ever had it could be
-//!   inside at once. A downgraded writer gets a new one, which joining readers share.
-//! - **Deadlock**: a wait that nobody could end is refused when it would close, and the refusal names the cycle. Wait
-//!   limits, hold limits and TTLs do not count as ends: they are failures. An asynchronous wait blocks nobody and is never
-//!   refused. A session that asks for what only waiters hold up who wait for this very session goes past them.
+//!   Readers inside together share one, as do members of a room and permits, as long as all who ever had it could be inside
+//!   at once. A downgraded writer gets a new one, which joining readers share.
+//! - **Deadlock**: a wait that nobody could end is refused when it would close the cycle, and the refusal names the cycle.
+//!   Wait limits, hold limits and TTLs do not count as ends: they are failures. An asynchronous wait blocks nobody and is
+//!   never refused. If only waiters that wait for this very session hold up its request, it goes past them.
 //! - **Errors** have one [`Word`] and a sentence, and change nothing.
 //!
 //! An election is a gate with one inside, in the order of the candidates' ranks and without a bound on overtaking: a
-//! leadership is a hold, a candidacy a wait, and a term a fence. Its name, made by [`Name::election`], is none that a gate has.
+//! leadership is a hold, a candidacy a wait, and a term a fence. [`Name::election`] makes its name, which no gate can have.
 //!
-//! What an ended hold means for its holder is said in two ways: by [`Event::Lost`], and by the fence, which is not the
-//! newest any more. A session's end by silence is logged before anything of it is given to others.
+//! A holder learns in two ways that its hold has ended: by [`Event::Lost`], and because its fence is no longer the newest. A
+//! session's end by silence is logged before anything it had is given to others.
 
 mod arena;
 mod branch;

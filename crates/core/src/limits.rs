@@ -1,9 +1,9 @@
-//! Every bound in one place: what can grow has a limit here, and a command that would exceed it is refused with
-//! `LIMIT` (or `BADARG` when it could never be granted) and the limit's name.
+//! All limits in one place: everything that can grow has one, and a command that would exceed it is refused with `LIMIT` (or
+//! `BADARG` if it could never be granted) and the limit's name.
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of a node. Lengths of texts are constants, because they are part of the wire and of stored records.
+/// The limits of a node. Lengths of texts are constants, because they are part of the wire protocol and of stored records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Gates, created and implicit together.
@@ -14,17 +14,16 @@ pub struct Limits {
     pub waiters_per_gate: usize,
     /// Waiters in all queues.
     pub waiters: usize,
-    /// Waits of one session at once.
+    /// Simultaneous waits of one session.
     pub waits_per_session: usize,
-    /// Holds of one session at once.
+    /// Simultaneous holds of one session.
     pub holds_per_session: usize,
-    /// Holds in all.
+    /// Holds in total.
     pub holds: usize,
-    /// Shards that one session may have touched before they are counted anew, and before all of them count as touched when
-    /// that does not help. See [`Event::Touched`](crate::Event::Touched).
+    /// Shards that one session may have touched. Beyond it they are recounted, and if that does not help, all shards count as
+    /// touched. See [`Event::Touched`](crate::Event::Touched).
     pub touched_shards_per_session: usize,
-    /// Shards that all sessions together may have touched; a session that would be beyond it counts as one that touches
-    /// all of them.
+    /// Touched shards of all sessions together. A session that would exceed it counts as having touched all shards.
     pub touched_shards: usize,
     /// Gates in one set.
     pub set_size: usize,
@@ -32,19 +31,19 @@ pub struct Limits {
     pub permits: u32,
     /// Priority classes of a gate.
     pub classes: u32,
-    /// Passes that a gate may allow over one waiter.
+    /// How often a gate may allow a waiter to be overtaken.
     pub overtakes: u32,
-    /// The session TTL when none is asked for.
+    /// The session TTL if none is requested.
     pub ttl_ms_default: u64,
     /// The longest session TTL.
     pub ttl_ms_max: u64,
     /// The shortest session TTL, below which scheduling noise would end sessions.
     pub ttl_ms_min: u64,
-    /// The longest wait, and the wait of a request that names none.
+    /// The longest wait, and the wait of a request that specifies none.
     pub wait_ms_max: u64,
     /// The longest hold limit and the longest stay of a room.
     pub lease_ms_max: u64,
-    /// Answers kept a session to be given again to a repeated ID.
+    /// Answers kept per session for repeated IDs.
     pub ids_per_session: usize,
     /// Once-keys on record.
     pub once_keys: usize,
@@ -62,8 +61,8 @@ pub struct Limits {
     pub take_queues: usize,
 }
 
-/// The limits that decide what becomes of an entry of the log. They are part of the replicated half, the same on every node,
-/// and change by the log alone ([`Change::Limits`](crate::Change::Limits)). What each means is said at [`Limits`].
+/// The limits that decide the outcome of a log entry. They are part of the replicated half, the same on every node, and only
+/// the log changes them ([`Change::Limits`](crate::Change::Limits)). [`Limits`] says what each means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "as in Limits")]
 pub struct SharedLimits {
@@ -83,7 +82,7 @@ pub struct SharedLimits {
     pub job_bytes: u64,
 }
 
-/// Under these all logs begin, and those of before were written.
+/// All logs begin with these limits, and older logs were written under them.
 impl Default for SharedLimits {
     fn default() -> SharedLimits {
         Limits::default().shared()
@@ -91,7 +90,7 @@ impl Default for SharedLimits {
 }
 
 impl Limits {
-    /// Those that the whole cluster must agree on.
+    /// The limits on which the whole cluster must agree.
     pub fn shared(&self) -> SharedLimits {
         SharedLimits {
             gates: self.gates,
@@ -123,21 +122,21 @@ impl Limits {
     pub const GROUPS: usize = 1_000;
     /// Members of one group.
     pub const GROUP_MEMBERS: usize = 1_000;
-    /// Bytes of what is sent to a group.
+    /// Bytes of one message to a group.
     pub const GROUP_BODY_BYTES: usize = 64 << 10;
     /// Messages of one group that are kept for members that are away.
     pub const GROUP_KEPT: usize = 1_000;
-    /// Bytes of the bodies of those.
+    /// Bytes of the bodies of those messages.
     pub const GROUP_KEPT_BYTES: usize = 1 << 20;
-    /// Messages from one node to one group that have no number yet, where an algorithm gives it.
+    /// Messages from one node to one group that have no number yet, where an algorithm assigns it.
     pub const GROUP_UNDER_WAY: usize = 256;
-    /// Bytes of the bodies of those.
+    /// Bytes of the bodies of those messages.
     pub const GROUP_UNDER_WAY_BYTES: usize = 4 << 20;
-    /// Slots that one entry of the log claims; with the longest names they fit into it.
+    /// Slots that one entry of the log claims; with the longest names they still fit.
     pub const SLOTS_CLAIMED: usize = 2_000;
     /// Slots that one entry of the log gives back.
     pub const SLOTS_GIVEN: usize = 50_000;
-    /// Bytes of the slots that a session names when it resumes: what they take in an entry of the log.
+    /// Bytes of the slots that a session names when it resumes, as encoded in an entry of the log.
     pub const SLOTS_NAMED_BYTES: usize = 900_000;
     /// Decisions on record.
     pub const DECISIONS: usize = 100_000;
@@ -147,7 +146,7 @@ impl Limits {
     pub const BODY_BYTES: usize = 512 << 10;
     /// Bytes of a flow's text.
     pub const FLOW_BYTES: usize = 256 << 10;
-    /// Jobs of one queue that are named where a change would strand them.
+    /// Jobs per queue that are named when a change would strand them.
     pub const STRANDED_NAMES: usize = 5;
     /// Changes in one unit of work.
     pub const UNIT_CHANGES: usize = 256;

@@ -1,5 +1,5 @@
-//! Names and the other short texts that come from outside. A [`Name`] that exists is valid, so nothing behind
-//! the edge checks one again; it is shared, so handing it on copies no text.
+//! Names and the other short texts that come from outside. A [`Name`] that exists is valid, so nothing behind the edge checks
+//! it again. It is shared, so that passing it on copies no text.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,16 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Refusal, Word};
 use crate::limits::Limits;
 
-/// What the names of elections begin with. The space is what keeps clients from writing it.
+/// The prefix of election names. The space keeps clients from using it.
 const ELECTION: &str = "election ";
 
-/// The name of a gate, of a room or of a once-key: 1 to 255 bytes of printable UTF-8 without white space.
+/// A valid name of a gate, room, queue, pool, group or anything else that clients name: 1 to 255 bytes of printable UTF-8
+/// without white space.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Parses a name. Refused with `BADARG` when it is empty, too long, or holds white space or control characters.
+    /// Parses a name. Refused with `BADARG` if it is empty, too long, or has white space or control characters.
     pub fn new(text: &str) -> Result<Name, Refusal> {
         if text.is_empty() {
             return Err(Refusal::new(
@@ -49,14 +50,14 @@ impl Name {
         Ok(Name(Arc::from(text)))
     }
 
-    /// The name of an election, which no gate can have: between elections and gates there is never a mix-up, although the
-    /// same books are kept of both. Refused as [`Name::new`] refuses.
+    /// The name of an election, which no gate can have, so that the two are never confused although they share the same
+    /// books. Refused as in [`Name::new`].
     pub fn election(text: &str) -> Result<Name, Refusal> {
         let name = Name::new(text)?;
         Ok(Name(Arc::from(format!("{ELECTION}{name}"))))
     }
 
-    /// A name of either kind, as it was written down before.
+    /// A name of either kind, as it was written before.
     pub(crate) fn known(text: &str) -> Result<Name, Refusal> {
         match text.strip_prefix(ELECTION) {
             Some(election) => Name::election(election),
@@ -64,7 +65,7 @@ impl Name {
         }
     }
 
-    /// What its candidates call an election; nothing for any other name.
+    /// The name that candidates use for an election; `None` for any other name.
     pub fn as_election(&self) -> Option<&str> {
         self.0.strip_prefix(ELECTION)
     }
@@ -74,13 +75,14 @@ impl Name {
         &self.0
     }
 
-    /// Whether the name fits a pattern in which `*` stands for any text and `?` for any one character.
+    /// Whether the name matches a pattern in which `*` stands for any text and `?` for any one character.
     pub fn fits(&self, pattern: &str) -> bool {
         fits(&self.0, pattern)
     }
 }
 
-/// Whether a text fits a pattern as [`Name::fits`] says. Greedy matching that only ever backs up to the last `*`, so a hostile pattern costs text × pattern at most.
+/// Whether a text matches a pattern, as in [`Name::fits`]. Greedy matching that backs up only to the last `*`, so a hostile
+/// pattern costs at most text × pattern.
 pub fn fits(text: &str, pattern: &str) -> bool {
     let (mut text, mut pattern) = (text.chars(), pattern.chars());
     let mut retry: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
@@ -152,12 +154,12 @@ impl From<Name> for String {
     }
 }
 
-/// What people call the gate or the election of this name.
+/// The name of a gate or election, as people use it.
 pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(ELECTION).unwrap_or(name)
 }
 
-/// A gate or an election, for people.
+/// A gate or an election, for a sentence.
 pub(crate) fn called(name: &str) -> String {
     match name.starts_with(ELECTION) {
         true => name.to_owned(),
@@ -165,7 +167,8 @@ pub(crate) fn called(name: &str) -> String {
     }
 }
 
-/// Checks a free text (a label, a reason, an ID) against its limit; control characters would garble a terminal.
+/// Checks a free text (a label, a reason, an ID) against its limit, and for control characters, which would garble a
+/// terminal.
 pub(crate) fn check_text(what: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     if text.len() > bytes_max {
         return Err(Refusal::new(

@@ -1,12 +1,12 @@
-//! The key of receipts. A receipt proves to the node, after a crash, that it granted what a session claims. The key is part of
-//! the replicated half, beside the sessions it vouches for: neither is there without the other, a backup holds both, and
-//! every member of a cluster learns it from the log. Making and verifying receipts is the node's work.
+//! The key of receipts. A receipt proves to the node, after a crash, that it granted what a session claims. The key is part
+//! of the replicated half, like the sessions for which it vouches: neither exists without the other, a backup holds both, and
+//! every member of a cluster gets it from the log. Making and verifying receipts is the node's work.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The secret that receipts are made with, drawn by the node that starts first.
+/// The secret with which receipts are made, drawn at random by the node that starts first.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiptKey([u8; ReceiptKey::BYTES]);
 
@@ -14,7 +14,7 @@ impl ReceiptKey {
     /// Its length.
     pub const BYTES: usize = 32;
 
-    /// The key made of these random bytes.
+    /// The key with these random bytes.
     pub fn new(bytes: [u8; ReceiptKey::BYTES]) -> ReceiptKey {
         ReceiptKey(bytes)
     }
@@ -25,7 +25,7 @@ impl ReceiptKey {
     }
 }
 
-/// Never shows the secret, wherever a change or a record is printed.
+/// Never shows the secret, even where a change or a record is printed.
 impl fmt::Debug for ReceiptKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReceiptKey(secret)")

@@ -1,5 +1,5 @@
-//! Sessions: who holds and who waits. An *opened* session is logged, lives through a lost connection and ends by
-//! closing or by silence longer than its TTL; an *implicit* one belongs to a connection and ends with it.
+//! Sessions: who holds and who waits. An *opened* session is logged, survives a lost connection, and ends by closing or by
+//! silence longer than its TTL; an *implicit* one belongs to a connection and ends with it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::wait::{Ticket, WaitKey};
 pub(crate) type SessionKey = Key<Session>;
 
 /// The identity of a session, chosen by the node (identity, like time, is an argument of `core`). Opened and implicit
-/// ones come from two halves of one space below 2^53, so they never meet.
+/// sessions use two halves of one space below 2^53, so they never collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(u64);
 
@@ -26,11 +26,11 @@ const NODE_BITS: u32 = 8;
 const START_BITS: u32 = 20;
 
 impl SessionId {
-    /// Connections whose numbers are the same in so many bits must not live at once.
+    /// Two connections with the same low bits, this many, must not live at once.
     pub const CONNECTION_BITS: u32 = 24;
-    /// Below every other.
+    /// Below every session.
     pub(crate) const FIRST: SessionId = SessionId(0);
-    /// Above every other.
+    /// Above every session.
     pub(crate) const LAST: SessionId = SessionId(u64::MAX);
 
     /// The identity of an opened session. Only the low 52 bits count; the node draws them so that they cannot be guessed.
@@ -44,7 +44,7 @@ impl SessionId {
     }
 
     /// The identity of the implicit session of a connection to a start of a node: 8 bits of the node, the low 20 of the start
-    /// and the low 24 of the connection. The node gives no two living connections the same.
+    /// and the low 24 of the connection. No two living connections of the node have the same.
     pub fn of_connection(node: NodeId, start: Start, connection: u64) -> SessionId {
         let low = |number: u64, bits: u32| number & ((1 << bits) - 1);
         let start = low(start.0, START_BITS) << SessionId::CONNECTION_BITS;
@@ -52,7 +52,7 @@ impl SessionId {
         SessionId::implicit(node | start | low(connection, SessionId::CONNECTION_BITS))
     }
 
-    /// Whether an implicit session is of a connection to this start of a node.
+    /// Whether an implicit session belongs to a connection to this start of a node.
     pub fn is_of(self, node: NodeId, start: Start) -> bool {
         let own = SessionId::of_connection(node, start, 0);
         self.0 >> SessionId::CONNECTION_BITS == own.0 >> SessionId::CONNECTION_BITS
@@ -84,20 +84,20 @@ impl fmt::Display for SessionId {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
-    /// Tells this session's timer from that of an earlier one in the same place.
+    /// Distinguishes this session's timer from that of an earlier session in the same place.
     pub(crate) serial: u64,
     pub(crate) ttl_ms: u64,
     pub(crate) label: Option<Box<str>>,
     pub(crate) state: State,
-    /// Not heard of since the node crashed: nothing is granted where it may hold something before it resumed or its end is
-    /// logged.
+    /// Not heard of since the node crashed: where it may hold something, nothing is granted until it has resumed or its end
+    /// is logged.
     pub(crate) awaited: bool,
-    /// Where it was granted something.
+    /// The gates at which it was granted something.
     pub(crate) touched: Touched,
     pub(crate) since: u64,
     /// When it was last heard of.
     heard: u64,
-    /// How long the node had been absent in all when the session was last heard of.
+    /// The node's total absence, in milliseconds, when the session was last heard of.
     absent_ms: u64,
     pub(crate) holds: Chain,
     pub(crate) waits: Vec<WaitKey>,
@@ -105,7 +105,7 @@ pub(crate) struct Session {
     pub(crate) jobs: Vec<JobId>,
     /// Takes that wait for a job.
     pub(crate) takes: Vec<Ticket>,
-    /// How many of the waits block the client: while there is one, the session gives nothing back.
+    /// How many of its waits block the client. Until there are none, the session gives nothing back.
     pub(crate) blocked: u32,
     pub(crate) memos: Memos,
 }
@@ -118,14 +118,14 @@ pub(crate) enum State {
     RunOut,
 }
 
-/// What an ID was answered, or will be.
+/// The answer to an ID, present or future.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Memo {
     Waiting(Ticket),
     Settled(Settled),
 }
 
-/// What the latest IDs of a session were answered.
+/// The answers to a session's latest IDs.
 #[derive(Debug, Default)]
 pub(crate) struct Memos(VecDeque<(Box<str>, Memo)>);
 
@@ -165,14 +165,14 @@ impl Session {
         self.heard
     }
 
-    /// A sign of life, from a node that has been absent for so long in all.
+    /// A sign of life, and the node's total absence until then.
     pub(crate) fn hear(&mut self, now: u64, absent_ms: u64) {
         self.heard = self.heard.max(now);
         self.absent_ms = absent_ms;
     }
 
-    /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life,
-    /// and the time for which the node could not hear it is no silence.
+    /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life, and
+    /// time during which the node could not hear does not count as silence.
     pub(crate) fn runs_out(&self, now: u64, absent_ms: u64) -> u64 {
         let blocked = self.blocked > 0 || !self.takes.is_empty();
         let silent_from = match self.state == State::Connected && blocked {
@@ -207,7 +207,7 @@ impl Memos {
         }
     }
 
-    /// The request was refused after all: asked again, it is a new one.
+    /// The request was refused after all: if it is repeated, it is a new one.
     pub(crate) fn forget(&mut self, id: &str) {
         self.0.retain(|(known, _)| **known != *id);
     }
@@ -240,7 +240,7 @@ mod tests {
         for other in [of(2, 2, 3), of(1, 3, 3), of(1, 2, 4)] {
             assert_ne!(other, of(1, 2, 3));
         }
-        // After so many starts and connections the earlier ones are gone.
+        // After this many starts and connections the earlier ones are gone.
         assert_eq!(of(1, 2 + (1 << 20), 3 + (1 << 24)), of(1, 2, 3));
     }
 

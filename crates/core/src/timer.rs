@@ -1,6 +1,6 @@
-//! Deadlines in one heap. A timer whose object is gone stays until it comes up or until such garbage outweighs the rest,
-//! when the heap is swept; so arming is cheap, cancelling is free, and the heap is never more than about twice
-//! what lives.
+//! Deadlines in one heap. A timer whose object is gone stays until it comes up, or until such garbage outweighs the rest and
+//! the heap is swept. So arming is cheap, cancelling is free, and the heap has never much more than twice as many timers as
+//! there are objects.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,8 @@ use crate::gate::HoldKey;
 use crate::session::SessionKey;
 use crate::wait::{Ticket, WaitKey};
 
-/// What a timer ends. At the same time holds end before waits, so that a waiter whose time is up with the hold's gets in.
+/// What a timer ends. At the same time holds end before waits, so that a waiter whose limit coincides with the hold's gets
+/// in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ends {
     Hold,
@@ -17,7 +18,7 @@ pub(crate) enum Ends {
     Session,
 }
 
-/// A deadline. The serial tells whether the object is still the one that the timer was set for.
+/// A deadline. The serial tells whether the object is still the one for which the timer was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer {
     pub(crate) at: u64,
@@ -57,7 +58,7 @@ impl Timers {
         }));
     }
 
-    /// The earliest deadline. It may belong to something that is gone: never late, sometimes needless.
+    /// The earliest deadline. It may belong to an object that is gone, so it is never late but sometimes needless.
     pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(timer)| timer.at)
     }

@@ -1,4 +1,4 @@
-//! A request that waits: for one gate, or for a set of gates that it enters together.
+//! A request that waits, for one gate or for a set of gates that it enters together.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +11,7 @@ use crate::session::SessionKey;
 
 pub(crate) type WaitKey = Key<Wait>;
 
-/// Names a request that waits, so that its end can be told and it can be cancelled. Never used again.
+/// Identifies a request that waits, so that its end can be told and it can be cancelled. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
@@ -31,7 +31,7 @@ pub(crate) struct Wait {
     pub(crate) needs_ms: Option<u64>,
     pub(crate) reason: Option<Box<str>>,
     pub(crate) id: Option<Box<str>>,
-    /// The client goes on meanwhile, so the wait does not keep its session from giving things back.
+    /// Whether the client goes on meanwhile, so that the wait does not keep its session from giving things back.
     pub(crate) asynchronous: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Leg {
     pub(crate) rank: Rank,
 }
 
-/// The gates of a wait: nearly always one, which then needs no allocation.
+/// The gates of a wait: nearly always one, which needs no allocation.
 #[derive(Debug)]
 pub(crate) enum Legs {
     One([Leg; 1]),

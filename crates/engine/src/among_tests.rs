@@ -1,5 +1,5 @@
-//! The log thread among others, with threads as on a node: they apply each other's entries, and what one start says to
-//! another waits for no disk.
+//! The log thread in a group, with threads as on a node: logs apply each other's entries, and what one start says to another
+//! waits for no disk.
 
 use super::*;
 use crate::error::DiskError;
@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, Receiver};
 #[derive(Clone, Default)]
 struct Wires(Arc<Mutex<Vec<Far>>>);
 
-/// The far end of a wire, which takes frames with the number of their sender.
+/// The far end of a wire. It takes frames with the number of their sender.
 type Far = mpsc::Sender<(u64, Bytes)>;
 
 struct Wire {
@@ -30,7 +30,7 @@ impl Sends for Wire {
     }
 }
 
-/// A store that waits at every flush until it is let go.
+/// A store that waits at every flush until it is released.
 struct Stalls {
     store: Box<dyn Store>,
     stalled: mpsc::Sender<()>,
@@ -41,7 +41,7 @@ impl Store for Stalls {
     fn commit(&mut self, change: Change) -> Result<(), DiskError> {
         if change.sync {
             self.stalled.send(()).unwrap();
-            // Nobody holds it up any more when the test is over.
+            // Nobody holds it up after the end of the test.
             let _ = self.go_on.get_mut().unwrap().recv();
         }
         self.store.commit(change)
@@ -55,7 +55,7 @@ struct Member {
 }
 
 impl Member {
-    /// Waits for what the log says, until it is this.
+    /// Waits for the delivery that `is_it` accepts.
     fn wait_for<T>(&self, mut is_it: impl FnMut(Delivery) -> Option<T>) -> T {
         let patience = Duration::from_secs(60);
         loop {
@@ -109,7 +109,7 @@ fn join_in(disk: &Disk, wires: &Wires, stalls: Option<(mpsc::Sender<()>, Receive
     }
 }
 
-/// A founder, and another that it has made a voter.
+/// A founder, and a second node that it has made a voter.
 fn two(stalls: Option<(mpsc::Sender<()>, Receiver<()>)>) -> [Member; 2] {
     let wires = Wires::default();
     let founder = join_in(&Disk::default(), &wires, None);

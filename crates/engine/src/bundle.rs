@@ -1,5 +1,5 @@
-//! Everything that one flush makes durable is one entry of raft's log: a bundle. A hundred small proposals then cost
-//! the log what one costs, and a flush that is torn loses all of them or none.
+//! Everything that one flush makes durable is one entry of raft's log: a bundle. So a hundred small proposals cost the log as
+//! much as one, and a torn flush loses all of them or none.
 //!
 //! ```text
 //! mark      4  ffffffff: no length, so that it is known from a bundle of the format before
@@ -19,28 +19,28 @@ use crate::engine::ENTRY_BYTES_MAX;
 use crate::origin::Origin;
 use crate::seal::Fields;
 
-/// What a bundle with an origin begins with. No proposal is that long.
+/// The first bytes of a bundle with an origin. No proposal has this length.
 const MARK: u32 = u32::MAX;
 
 const HEAD_BYTES: usize = 4 + 3 * 8;
 
-/// What the length before a proposal takes.
+/// The bytes of the length before a proposal.
 const LENGTH_BYTES: usize = 4;
 
-/// The longest bundle: one proposal of the greatest length still fits.
+/// The longest bundle: one proposal of the maximum length still fits.
 pub(crate) const BUNDLE_BYTES_MAX: usize = HEAD_BYTES + LENGTH_BYTES + ENTRY_BYTES_MAX;
 
-/// Proposals in the making of one entry.
+/// Proposals that are being gathered for one entry.
 #[derive(Debug, Default)]
 pub(crate) struct Bundle {
     bytes: Vec<u8>,
     count: u64,
 }
 
-/// What a bundle holds.
+/// The contents of a bundle.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Of the first proposal; nothing in a bundle of before.
+    /// Of the first proposal; `None` in an old bundle.
     pub(crate) origin: Option<Origin>,
     pub(crate) proposals: Vec<Bytes>,
 }
@@ -54,7 +54,7 @@ impl Bundle {
         self.bytes.len().max(HEAD_BYTES) + LENGTH_BYTES + len <= BUNDLE_BYTES_MAX
     }
 
-    /// Adds a proposal, which must be the next of the same start.
+    /// Adds a proposal, which must be the start's next one.
     pub(crate) fn push(&mut self, origin: Origin, data: &[u8]) {
         if self.count == 0 {
             self.bytes.extend_from_slice(&MARK.to_le_bytes());
@@ -76,7 +76,7 @@ impl Bundle {
     }
 }
 
-/// What is in a bundle, in order; nothing for bytes that are none.
+/// The contents of a bundle, in order; `None` if the bytes are not a bundle.
 pub(crate) fn split(bundle: &Bytes) -> Option<Contents> {
     let mut fields = Fields(bundle);
     let origin = head(&mut fields)?;
@@ -87,7 +87,7 @@ pub(crate) fn split(bundle: &Bytes) -> Option<Contents> {
     Some(Contents { origin, proposals })
 }
 
-/// The origin of a bundle's first proposal and how many there are; nothing for bytes that are no numbered bundle.
+/// The origin of a bundle's first proposal, and how many there are; `None` if the bytes are not a numbered bundle.
 pub(crate) fn origin(bundle: &[u8]) -> Option<(Origin, u64)> {
     let mut fields = Fields(bundle);
     let origin = head(&mut fields)??;
@@ -111,7 +111,7 @@ fn head(fields: &mut Fields<'_>) -> Option<Option<Origin>> {
     }))
 }
 
-/// The next proposal, or that there is none; nothing at all for bytes that are broken.
+/// The next proposal, if there is one; the outer `None` is for broken bytes.
 fn next<'a>(fields: &mut Fields<'a>) -> Option<Option<&'a [u8]>> {
     if fields.end().is_some() {
         return Some(None);

@@ -1,5 +1,5 @@
-//! The data directory: who may use it, what is where, and how a small file is replaced so that a
-//! crash leaves either the old or the new one.
+//! The data directory: who may use it, what is where, and how a small file is replaced so that a crash leaves either the old
+//! or the new one.
 //!
 //! ```text
 //! lock              held by the process that has the directory open
@@ -10,7 +10,7 @@
 //! scratch           what a killed process leaves for the next start
 //! ```
 //!
-//! The directory is its owner's alone, and so is every file in it: bodies of jobs are nobody else's business.
+//! Only the owner can access the directory and the files in it: nobody else may read the bodies of jobs.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ use crate::error::{DiskError, OpenError};
 use crate::image::is_image;
 use crate::scratch;
 
-/// A locked data directory. Clones share the lock; it is given back with the last one.
+/// A locked data directory. Clones share the lock, which is released with the last one.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     path: Arc<Path>,
@@ -29,7 +29,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Creates the directory if it is not there, durably, and locks it against other processes.
+    /// Creates the directory, durably, unless it exists, and locks it against other processes.
     pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
         let at = |error| DiskError::at(path, error);
         create_all(path).map_err(at)?;
@@ -57,18 +57,18 @@ impl Directory {
         self.path.join(name)
     }
 
-    /// Where a file is written before it has its name.
+    /// The path of a file that is still being written.
     pub(crate) fn unfinished(&self, name: &str) -> PathBuf {
         self.file(&format!("{name}{UNFINISHED}"))
     }
 
-    /// What the file system has free for this process.
+    /// The free space in the file system for this process.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
         free_bytes(&self.path)
     }
 
-    /// Replaces a file by one with these contents: written beside it, flushed, renamed, and the
-    /// rename flushed too.
+    /// Replaces a file by one with these contents: writes it beside the old one, flushes it, renames it, and flushes the
+    /// rename.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let beside = self.unfinished(name);
         if let Err(error) = write_new(&beside, parts) {
@@ -80,8 +80,8 @@ impl Directory {
         sync_dir(&self.path)
     }
 
-    /// A file's contents, or nothing when it is not there. Longer than `len_max` is an error, so
-    /// that a damaged directory cannot ask for all memory.
+    /// A file's contents; `None` if it does not exist. A file longer than `len_max` is an error, so that a damaged directory
+    /// cannot exhaust the memory.
     pub(crate) fn read(&self, name: &str, len_max: u64) -> io::Result<Option<Vec<u8>>> {
         let file = match File::open(self.file(name)) {
             Ok(file) => file,
@@ -106,12 +106,12 @@ impl Directory {
         Ok(names)
     }
 
-    /// Takes from everybody but the owner what an earlier version, or a copy, has left open to them. Says what was open,
-    /// or what could not be closed.
+    /// Removes everybody else's access to files that an earlier version, or a copy, has left open. Returns what was open, or
+    /// could not be closed.
     pub(crate) fn tighten(&self) -> Vec<String> {
         let mut notes = Vec::new();
         tighten(&self.path, &mut notes);
-        // Only what is ours: there may be other files.
+        // Only our own files: there may be others.
         let ours = |name: &str| {
             let files = ["lock", "witness", "store", scratch::NAME];
             files.contains(&name) || is_image(name)
@@ -130,7 +130,7 @@ impl Directory {
         notes
     }
 
-    /// Removes what an interrupted replacement left, and every file that `stale` names.
+    /// Removes what an interrupted replacement has left, and every file that `stale` names.
     pub(crate) fn sweep(&self, stale: impl Fn(&str) -> bool) -> io::Result<()> {
         for file in fs::read_dir(&self.path)? {
             let file = file?;
@@ -144,7 +144,7 @@ impl Directory {
     }
 }
 
-/// How the name of a file ends that is still being written.
+/// The suffix of a file that is still being written.
 const UNFINISHED: &str = ".unfinished";
 
 /// Options for a file that only its owner may read and write.
@@ -165,7 +165,7 @@ pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Creates a directory and those above it, each durable in the one above it. Gives the directories that were flushed.
+/// Creates a directory and its ancestors, making each durable in its parent. Returns the directories that were flushed.
 fn create_all(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut missing: Vec<&Path> = Vec::new();
     let ancestors = path.ancestors().filter(|at| !at.as_os_str().is_empty());
@@ -187,7 +187,8 @@ fn create_all(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(flushed)
 }
 
-/// Makes names in a directory durable. Elsewhere a directory cannot be opened as a file, and they are so by themselves.
+/// Makes names in a directory durable. On other systems a directory cannot be opened as a file, and its names are durable by
+/// themselves.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(path)?.sync_all()?;
@@ -229,7 +230,7 @@ fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What the file system below a path has free for this process.
+/// The free space below a path for this process.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

@@ -1,20 +1,20 @@
-//! When to stand for election: drawn from a generator of the engine's own. Raft draws from the thread's, so what it has
-//! drawn is overwritten after everything that it does, and a simulated run repeats byte for byte.
+//! When to stand for election: drawn from the engine's own generator. Raft draws from the thread's, so after everything that
+//! raft does its draw is overwritten, and a simulated run repeats byte for byte.
 
 use raft::{RawNode, StateRole};
 
 use crate::log::Log;
 
-/// How often [`Engine::tick`](crate::Engine::tick) is to be called, in milliseconds.
+/// How often [`Engine::tick`](crate::Engine::tick) must be called, in milliseconds.
 pub const TICK_MS: u64 = 50;
 
-/// A leader is heard of every 100 ms.
+/// A leader sends a heartbeat every 100 ms.
 pub(crate) const HEARTBEAT_TICKS: usize = 2;
 
-/// Who has heard of no leader for 0.6 to 1.2 seconds stands for election.
+/// A node that has heard from no leader for 0.6 to 1.2 seconds stands for election.
 pub(crate) const ELECTION_TICKS: usize = 12;
 
-/// What raft is at the moment.
+/// Raft's present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) term: u64,
@@ -47,7 +47,7 @@ impl Elections {
         }
     }
 
-    /// Another timeout, for another attempt.
+    /// Draws another timeout, for another attempt.
     pub(crate) fn draw(&mut self) {
         // SplitMix64.
         self.generator = self.generator.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -58,7 +58,7 @@ impl Elections {
         self.timeout = ELECTION_TICKS + (bits % ELECTION_TICKS as u64) as usize;
     }
 
-    /// Puts the timeout in the place of whatever raft has drawn.
+    /// Replaces whatever raft has drawn by the timeout.
     pub(crate) fn overwrite(&self, node: &mut RawNode<Log>) {
         node.raft.set_randomized_election_timeout(self.timeout);
     }

@@ -1,10 +1,10 @@
 //! The engine: a raft node over a durable log. It keeps raft's own order: what a leader says may go out before its disk is
-//! flushed, so that its disk and those of the others work at the same time; what anybody else says goes out after.
+//! flushed, so that its disk and those of the others work at the same time; what any other node says goes out after.
 //!
-//! Alone, no tick and no message is ever needed: the node campaigns once, at open, wins by its own vote, and leads from
-//! then on. With others, whoever drives the engine hands it what comes from them and what time does, in turns:
-//! [`step`](Engine::step), [`tick`](Engine::tick) and [`propose`](Engine::propose) as often as there is something;
-//! [`begin`](Engine::begin), and send what is to be sent; [`flush`](Engine::flush), and send again.
+//! Alone, no tick and no message is needed: the node campaigns once, at open, wins by its own vote, and leads from then on.
+//! In a group, the driver passes frames and time to the engine in turns: [`step`](Engine::step), [`tick`](Engine::tick) and
+//! [`propose`](Engine::propose) as needed; then [`begin`](Engine::begin), and send the outgoing frames; then
+//! [`flush`](Engine::flush), and send again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,27 +41,26 @@ pub const UNFLUSHED_BYTES_MAX: usize = 64 << 20;
 /// How long the log may grow without a snapshot, 256 MiB.
 pub const LOG_BYTES_MAX: u64 = 256 << 20;
 
-/// How much of the disk is left free, 64 MiB: below it nothing new is taken, so that what was
-/// taken can still be written, merged and deleted.
+/// How much of the disk is left free, 64 MiB. Below it nothing new is accepted, so that what was accepted can still be
+/// written, merged and deleted.
 pub const DISK_RESERVE_BYTES: u64 = 64 << 20;
 
-/// An entry up to this length may use half of the reserve: deletes, deaths and closes are short, and
-/// they are how room is made.
+/// An entry up to this length may use half of the reserve: deletes, deaths and closes are short, and they make room.
 pub const SHORT_ENTRY_BYTES: usize = 256;
 
 /// The replicated, durable log of one node.
 pub struct Engine {
     pub(crate) node: RawNode<Log>,
-    // Before the shelf: its files are closed before the directory's lock is given back.
+    // Before the shelf: its files are closed before the directory's lock is released.
     pub(crate) store: Box<dyn Store>,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) setup: Setup,
     pub(crate) start: Start,
     /// The last index handed out as committed.
     pub(crate) delivered: u64,
-    /// What counted up to there.
+    /// Which proposals have counted up to there.
     pub(crate) origins: Origins,
-    /// As of there.
+    /// The members as of there.
     pub(crate) members: Members,
     pub(crate) submissions: Submissions,
     pub(crate) intake: Intake,
@@ -74,15 +73,15 @@ pub struct Engine {
     pub(crate) begun: Option<Ready>,
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) read_indexes: Vec<ReadIndex>,
-    /// Another member's snapshot that is on the shelf and not yet in use.
+    /// Another member's snapshot that has arrived on the shelf and is not in use yet.
     pub(crate) arrived: Option<Base>,
     pub(crate) restored: Option<StoredSnapshot>,
-    /// What the disk had free when it was last looked at.
+    /// The free space on the disk at the last look.
     pub(crate) free_bytes: u64,
     pub(crate) reserve_bytes: u64,
     /// [`LOG_BYTES_MAX`], or less in tests.
     pub(crate) log_bytes_max: u64,
-    /// The newest segment that the witness file knows of.
+    /// The newest segment that the witness file knows.
     pub(crate) witnessed_segment: u64,
     pub(crate) failed: Option<DiskError>,
 }
@@ -92,7 +91,7 @@ pub struct Engine {
 pub struct Position {
     /// The index in raft's log.
     pub index: u64,
-    /// The term of the leader that put it there.
+    /// The term of the leader that logged it.
     pub term: u64,
     /// Zero-based, among the proposals at this index.
     pub nth: u32,
@@ -101,16 +100,16 @@ pub struct Position {
 /// A proposal that is durable and will never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// Where it stands.
+    /// Its place in the log.
     pub position: Position,
-    /// Who proposed it: what [`Engine::propose`] gave. Nothing if it was logged before proposals were numbered.
+    /// Who proposed it, as returned by [`Engine::propose`]. `None` if it was logged before proposals were numbered.
     pub origin: Option<Origin>,
     /// The bytes proposed.
     pub data: Bytes,
 }
 
 impl Engine {
-    /// Which start of the data directory this is.
+    /// The present start of the data directory.
     pub fn start(&self) -> Start {
         self.start
     }
@@ -120,8 +119,8 @@ impl Engine {
         self.node.store().size()
     }
 
-    /// Adds an entry that the next flush makes durable. Touches no disk. What is refused gets no number, so that the
-    /// numbers of a start have no gap. What is taken comes out of the log, whoever leads, as long as this node runs and is
+    /// Adds an entry that the next flush makes durable. Does not touch the disk. A refused entry gets no number, so that the
+    /// numbers of a start have no gap. An accepted one comes out of the log, whoever leads, as long as this node runs and is
     /// a member.
     pub fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError> {
         if let Some(failed) = &self.failed {
@@ -144,7 +143,7 @@ impl Engine {
         Ok(self.submissions.push(data))
     }
 
-    /// Whether the log and the disk take so much more.
+    /// Whether the log and the disk have room for this much more.
     pub(crate) fn room_for(&self, len: usize) -> Result<(), ProposeError> {
         let waiting = (self.submissions.bytes() + len) as u64;
         if self.log_size().bytes + waiting > self.log_bytes_max {
@@ -161,12 +160,12 @@ impl Engine {
         }
     }
 
-    /// Looks how much of the disk is free.
+    /// Measures the free space on the disk.
     pub(crate) fn look_for_room(&mut self) {
         self.free_bytes = self.shelf.free_bytes();
     }
 
-    /// Begins a flush: what [`Engine::take_outgoing`] has then need not wait for the disk. Nothing but the flush may follow.
+    /// Begins a flush: what [`Engine::take_outgoing`] then has need not wait for the disk. Nothing may follow but the flush.
     /// Says whether that will wait for the disk.
     pub fn begin(&mut self) -> bool {
         if self.begun.is_none() && self.failed.is_none() {
@@ -187,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// What raft has ready, after its messages that need not wait were sent.
+    /// What raft has ready, after sending its messages that need not wait.
     fn ready(&mut self) -> Option<Ready> {
         if !self.node.has_ready() {
             return None;
@@ -197,8 +196,8 @@ impl Engine {
         Some(ready)
     }
 
-    /// Makes everything proposed since the last flush durable, all with one flush of the disk, and
-    /// hands out what is committed by that: in log order, every entry once in a process. Alone, that is all of it.
+    /// Makes everything proposed since the last flush durable, with a single flush of the disk, and hands out what this
+    /// commits: in log order, every entry once per process. Alone, that is everything.
     pub fn flush(&mut self) -> Result<Vec<Committed>, FlushError> {
         self.writable()?;
         self.begin();
@@ -231,7 +230,7 @@ impl Engine {
         let entries = ready.take_entries();
         let hard_state = match entries.is_empty() || self.is_alone() {
             true => ready.hs().cloned(),
-            // With how far it is committed: a start must know the members of all entries but the last few.
+            // With its commit index: a start must know the members of all entries except the last few.
             false => Some(self.node.raft.hard_state()),
         };
         if hard_state.is_some() || !entries.is_empty() {
@@ -251,7 +250,7 @@ impl Engine {
         let entries = ready.take_committed_entries();
         let mut light = self.node.advance_append(ready);
         self.send(light.take_messages());
-        // Not before: raft panics if a leader that has just been removed persists something.
+        // Not earlier: raft panics if a leader that has just been removed persists something.
         self.deliver(entries, committed);
         self.deliver(light.take_committed_entries(), committed);
         self.node.advance_apply();
@@ -275,7 +274,7 @@ impl Engine {
         self.submissions.applied(self.origins.of(node, start));
     }
 
-    /// The members of an entry are those of the group from now on.
+    /// From now on the members are those in the entry.
     fn take_over_members(&mut self, entry: &Entry) {
         let later = |members: &Members| members.at > self.members.at;
         let Some(members) = members_in(entry).filter(later) else {
@@ -283,27 +282,27 @@ impl Engine {
         };
         for step in self.members.steps_to(&members) {
             if let Err(error) = self.node.apply_conf_change(&step) {
-                // What is in the log comes from a leader that had checked it.
+                // What is in the log comes from a leader that has checked it.
                 debug_assert!(false, "{step:?}: {error}");
             }
         }
         self.members = members;
     }
 
-    /// Another member's snapshot that took the place of the log, to be loaded before what the same
-    /// flush handed out is applied. Alone there is never one.
+    /// Another member's snapshot that has replaced the log. Load it before applying what the same flush handed out. Alone
+    /// there is never one.
     pub fn take_restored(&mut self) -> Option<StoredSnapshot> {
         self.restored.take()
     }
 
-    /// Writes snapshots apart from the engine, on another thread.
+    /// Writes snapshots outside of the engine, on another thread.
     pub fn image_writer(&self) -> ImageWriter {
         ImageWriter {
             shelf: Arc::clone(&self.shelf),
         }
     }
 
-    /// Takes a snapshot here and now: [`ImageWriter::write`] and then [`Engine::compact`].
+    /// Takes a snapshot at once: [`ImageWriter::write`] and then [`Engine::compact`].
     pub fn snapshot(&mut self, index: u64, image: &[u8]) -> Result<(), SnapshotError> {
         self.compactable(index)?;
         let written = self.image_writer().write(index, image)?;
@@ -323,7 +322,7 @@ impl Engine {
         let replaced = log.snapshot_mark().index;
         let base = log.base_at(index);
         let base = base.map_err(|_| SnapshotError::NotCommitted(index))?;
-        // The store must never have a snapshot beyond its commit index, which lags one flush.
+        // The store must never have a snapshot beyond its commit index, which lags by one flush.
         let hard_state = self.node.raft.hard_state();
         self.commit(Change {
             hard_state: Some(hard_state),
@@ -335,7 +334,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A snapshot takes the place of what it stands for.
+    /// The change that puts a snapshot in place of what it covers.
     fn change_to(&self, base: &Base) -> Change {
         let origins = match self.is_specimen(Specimen::ForgetOrigins) {
             true => Origins::default(),
@@ -350,8 +349,8 @@ impl Engine {
         }
     }
 
-    /// Ends cleanly. An image is handed to the next open, once; without one the next open finds
-    /// what it would find after a crash. What was proposed and not flushed is gone.
+    /// Ends cleanly. The next open gets the image, once; without one it finds what it would find after a crash. Proposals
+    /// that were not flushed are lost.
     pub fn close(mut self, image: Option<&[u8]>) -> Result<(), FlushError> {
         self.writable()?;
         if let Some(image) = image {
@@ -366,11 +365,11 @@ impl Engine {
         self.bear_witness()
     }
 
-    /// Records beside the store how far the store has come.
+    /// Records, outside of the store, how far the store has come.
     pub(crate) fn bear_witness(&mut self) -> Result<(), FlushError> {
         let witness = Witness {
             start: self.start,
-            // With others, what is not committed may have to go again.
+            // In a group, what is not committed may have to go again.
             index: match self.is_alone() {
                 true => self.node.store().last(),
                 false => {
@@ -385,12 +384,12 @@ impl Engine {
         written.map_err(|error| self.fail(error))
     }
 
-    /// The only way to the store: after the first failure there is none.
+    /// The only way to the store; it is closed after the first failure.
     pub(crate) fn commit(&mut self, change: Change) -> Result<(), FlushError> {
         self.writable()?;
         let committed = self.store.commit(change);
         committed.map_err(|error| self.fail(error))?;
-        // Before anything in a new segment is acknowledged: were the segment lost, nobody else would know of it.
+        // Before anything in a new segment is acknowledged: if the segment were lost, nothing else would know of it.
         match self.store.flushed().segment == self.witnessed_segment {
             true => Ok(()),
             false => self.bear_witness(),
@@ -422,7 +421,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Another member's snapshot takes the place of the whole log.
+    /// Another member's snapshot replaces the whole log.
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), FlushError> {
         let index = snapshot.get_metadata().index;
         let arrived = self.arrived.take();
@@ -450,7 +449,7 @@ impl Engine {
         Ok(())
     }
 
-    /// There is nobody else, so that what is on this disk is committed.
+    /// Whether there is no other member, so that what is on this disk is committed.
     pub(crate) fn is_alone(&self) -> bool {
         self.members.is_alone(self.setup.node)
     }
@@ -460,7 +459,7 @@ impl Engine {
     }
 }
 
-/// Hands out the proposals of an entry that count. Says whether it could be read.
+/// Hands out those proposals of an entry that count. Says whether it could be read.
 pub(crate) fn hand_out(
     entry: &Entry,
     origins: &mut Origins,

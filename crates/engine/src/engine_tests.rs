@@ -101,7 +101,7 @@ fn after_a_failed_flush_the_engine_refuses_everything() {
     let full = engine.flush().unwrap_err();
     assert!(matches!(full.0, DiskError::Full(_)), "{full}");
 
-    // The disk has room again, and still nothing is written: only an open finds out what is there.
+    // The disk has room again, but still nothing is written: only an open finds out what is there.
     disk.fate_after(0, Fate::Done);
     let refused = engine.propose(b"later").unwrap_err();
     assert_eq!(refused, ProposeError::Stopped(full.0.clone()));
@@ -160,8 +160,8 @@ fn a_snapshot_must_be_new_and_committed() {
     );
 }
 
-/// Proposals, flushes, snapshots and clean stops in a seeded order, with a crash at every commit
-/// in turn, both ways: the change lost, and the change on disk without the caller knowing.
+/// Proposals, flushes, snapshots and clean stops in a seeded order, with a crash at every commit in turn, in two ways: the
+/// change is lost, or it is on disk without the caller knowing.
 #[test]
 fn a_crash_at_any_commit_loses_nothing_acknowledged() {
     for fate in [Fate::Lost, Fate::DoneButFailed] {
@@ -282,7 +282,7 @@ fn another_members_snapshot_replaces_the_log() {
     assert_eq!(opened.snapshot, Some(restored));
     assert_eq!(opened.committed, []);
     assert_eq!(opened.engine.members(), &piece.base.members);
-    // The only voter needs nobody's vote, but it waits for its time.
+    // The only voter needs no other vote, but it waits for its election timeout.
     opened.engine.propose(b"new").unwrap();
     let committed = (0..100).find_map(|_| {
         opened.engine.tick();
@@ -294,7 +294,7 @@ fn another_members_snapshot_replaces_the_log() {
     assert!(committed[0].position.index > 50);
 }
 
-/// A follower that has got entries which nobody else has, and then a snapshot that ends before them.
+/// A follower with entries that nobody else has, which then gets a snapshot that ends before them.
 fn replaced_with_an_end(disk: &Disk, setup: Setup) {
     let mut engine = disk.open(setup).unwrap().engine;
     let entry = |index| Entry {

@@ -9,7 +9,7 @@ pub enum OpenError {
     /// Another process has the directory open.
     #[error("the data directory {} is in use by another process", .dir.display())]
     InUse {
-        /// The directory asked for.
+        /// The directory.
         dir: PathBuf,
     },
     /// The directory belongs to another node.
@@ -17,9 +17,9 @@ pub enum OpenError {
         "the data directory is node {owner}'s, not node {node}'s; a directory belongs to one node for ever"
     )]
     Owner {
-        /// Whose it is.
+        /// Its owner.
         owner: u64,
-        /// Who was to open it.
+        /// The node that tried to open it.
         node: u64,
     },
     /// The directory was written in a format that this version does not know.
@@ -33,8 +33,8 @@ pub enum OpenError {
         /// The format that this version reads and writes.
         known: u32,
     },
-    /// The store has less than it once acknowledged. Going on could repeat a fence, so only a
-    /// restart as a restored backup goes on.
+    /// The store has less than it once acknowledged. Going on could repeat a fence, so it can only be started as a restored
+    /// backup.
     #[error(
         "the store is behind: it was at start {start_witnessed}, log index {index_witnessed}, \
          and now is at start {start}, log index {index}: {segment} is older than that or has lost its end; \
@@ -55,17 +55,17 @@ pub enum OpenError {
     /// Something in the directory fails its checksum or contradicts the rest.
     #[error("the data directory is damaged: {0}")]
     Damaged(String),
-    /// The system lets this process write no file that is long enough.
+    /// The system does not let this process write files that are long enough.
     #[error(
         "files may have at most {limit} bytes here (ulimit -f), and the log needs {needed}: raise the limit"
     )]
     FileLimit {
-        /// What the process may write.
+        /// The longest file that the process may write.
         limit: u64,
-        /// What it must be able to write.
+        /// The longest file that it must be able to write.
         needed: u64,
     },
-    /// Every start has been used.
+    /// All start numbers are used up.
     #[error("no start is left: the data directory was opened 2^32 times")]
     StartsExhausted,
     /// Reading or writing failed. The start may have risen; opening again is safe.
@@ -76,7 +76,7 @@ pub enum OpenError {
 /// A read, write or flush that the operating system refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
-    /// No room is left, or a quota is used up.
+    /// No space is left, or a quota is used up.
     #[error("the disk is full ({0})")]
     Full(String),
     /// Any other failure.
@@ -100,14 +100,14 @@ impl From<io::Error> for DiskError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Self::Full(error.to_string())
             }
-            // No room that anybody makes helps.
+            // Free space would not help.
             io::ErrorKind::FileTooLarge => Self::Failed(format!("{error}; see ulimit -f")),
             _ => Self::Failed(error.to_string()),
         }
     }
 }
 
-/// Why a proposal was not taken. It is certain that it will never be committed.
+/// Why a proposal was not accepted. It will certainly never be committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// An entry must have at least one byte: raft's own entries have none.
@@ -116,21 +116,21 @@ pub enum ProposeError {
     /// The entry is longer than [`ENTRY_BYTES_MAX`](crate::ENTRY_BYTES_MAX).
     #[error("an entry of {0} bytes is too long")]
     TooLong(usize),
-    /// More than [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX) wait for a flush.
+    /// More than [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX) would wait for a flush.
     #[error("too much waits for the disk")]
     Backlog,
     /// The log reached [`LOG_BYTES_MAX`](crate::LOG_BYTES_MAX); a snapshot makes room.
     #[error("the log is full until a snapshot is taken")]
     LogFull,
-    /// Less than [`DISK_RESERVE_BYTES`](crate::DISK_RESERVE_BYTES) would be left; it goes on when there is room.
+    /// Less than [`DISK_RESERVE_BYTES`](crate::DISK_RESERVE_BYTES) would be left; the log goes on when there is room.
     #[error(
         "the disk is nearly full: {free_bytes} bytes are free; make room, it then goes on by itself"
     )]
     DiskFull {
-        /// What is free.
+        /// The free space.
         free_bytes: u64,
     },
-    /// This node is no member of its group: not yet, or not any more.
+    /// This node is not a member of its group: not yet, or no longer.
     #[error("this node is no member of its group")]
     NoMember,
     /// An earlier flush failed; only opening the directory again helps.
@@ -138,15 +138,14 @@ pub enum ProposeError {
     Stopped(DiskError),
 }
 
-/// Why a flush failed. What was proposed since the last flush is *unknown*: it may be found after
-/// the next open, or not. The engine writes nothing more: after a failed flush the operating
-/// system may have dropped the pages while it reports the next flush as done, so only reading
-/// the directory again tells what is there.
+/// Why a flush failed. The outcome of what was proposed since the last flush is *unknown*: the next open may find it or not.
+/// The engine writes nothing more: after a failed flush the operating system may have dropped the pages and still report the
+/// next flush as done, so only reading the directory again tells what is there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the engine stopped writing: {0}")]
 pub struct FlushError(#[from] pub DiskError);
 
-/// Why a snapshot was not taken. The log and the earlier snapshot are as before.
+/// Why a snapshot was not taken. The log and the earlier snapshot are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The index is not above that of the snapshot in place.

@@ -1,4 +1,4 @@
-//! Frames: one [`Change`] as bytes with their checksum. A frame is the unit that is on disk whole or not at all.
+//! Frames: one [`Change`] as bytes with their checksum. A frame is on disk completely or not at all.
 //!
 //! ```text
 //! sum       8  xxh3 of all that follows, with the segment's salt as seed
@@ -7,9 +7,8 @@
 //! body         fields, each a tag and its bytes
 //! ```
 //!
-//! Frames begin at multiples of [`ALIGNMENT`], so that a reader who has lost the thread can look for the next one. The salt
-//! is drawn anew for every segment: neither what a file held before nor bytes that somebody wrote to look like a frame are
-//! taken for one.
+//! Frames begin at multiples of [`ALIGNMENT`], so that a reader that has lost its place can look for the next one. The salt
+//! is drawn anew for every segment: neither a file's earlier contents nor bytes made to look like a frame are taken for one.
 
 use bytes::Bytes;
 use raft::eraftpb::{Entry, EntryType, HardState};
@@ -29,7 +28,7 @@ const HEAD_BYTES: usize = SUM_BYTES + 8 + 4;
 
 const ENTRY: u8 = 1;
 const HARD_STATE: u8 = 2;
-/// Members, as they were written before there were learners.
+/// Members, as written before there were learners.
 const VOTERS: u8 = 3;
 const START: u8 = 4;
 const SNAPSHOT: u8 = 5;
@@ -69,7 +68,7 @@ fn write_body(change: &Change, into: &mut Vec<u8>) {
         into.extend_from_slice(&len.to_le_bytes());
         into.extend_from_slice(bytes);
     };
-    // First: it is about what came before this change.
+    // First, because it concerns what came before this change.
     if change.void {
         into.push(VOID);
     }
@@ -111,16 +110,16 @@ fn write_body(change: &Change, into: &mut Vec<u8>) {
     }
 }
 
-/// A frame whose checksum holds.
+/// A frame with a valid checksum.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) sequence: u64,
     pub(crate) body: Bytes,
-    /// How many bytes it takes with its padding.
+    /// Its length with padding.
     pub(crate) len: usize,
 }
 
-/// The frame that begins at `at`, or nothing if none does.
+/// The frame that begins at `at`, if there is one.
 pub(crate) fn read(bytes: &Bytes, at: usize, salt: u64) -> Option<Frame> {
     let mut fields = Fields(bytes.get(at..)?);
     let sum = fields.u64()?;
@@ -149,7 +148,7 @@ pub(crate) fn any_from(bytes: &Bytes, at: usize, salt: u64, sequence: u64) -> bo
     frames.any(|frame| frame.sequence >= sequence)
 }
 
-/// The change of a frame, or nothing for a body that no version of this has written.
+/// The change in a frame; `None` for a body that no version has written.
 pub(crate) fn parse(body: &Bytes) -> Option<Change> {
     let mut change = Change::default();
     let mut fields = Fields(body);
@@ -159,7 +158,7 @@ pub(crate) fn parse(body: &Bytes) -> Option<Change> {
     Some(change)
 }
 
-/// What a reader would make of a frame who does not look whether it is whole.
+/// How a reader would understand a frame without checking that it is complete.
 pub(crate) fn parse_half(frame: &Bytes) -> Change {
     let mut change = Change::default();
     let body = frame.slice(HEAD_BYTES.min(frame.len())..);

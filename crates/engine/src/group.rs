@@ -1,4 +1,4 @@
-//! The engine among others: what it hears, what it says, and who is in.
+//! The engine in a group: what it hears, what it says, and who is in.
 
 use bytes::Bytes;
 use raft::eraftpb::{ConfState, Entry, Message, MessageType, Snapshot};
@@ -18,7 +18,7 @@ use crate::wire::{self, FrameError, Outgoing, Said};
 /// A learner that lacks more entries than this cannot be promoted.
 pub const LACKING_MAX: u64 = 256;
 
-/// How many reads of other nodes a leader confirms at a time.
+/// How many reads of other nodes a leader confirms at once.
 const READS_MAX: usize = 65_536;
 
 impl Engine {
@@ -40,7 +40,7 @@ impl Engine {
         self.node.raft.term
     }
 
-    /// Who leads, if this node knows.
+    /// The leader, if this node knows it.
     pub fn leader(&self) -> Option<u64> {
         Some(self.node.raft.leader_id).filter(|leader| *leader != 0)
     }
@@ -50,7 +50,7 @@ impl Engine {
         self.node.raft.state == StateRole::Leader
     }
 
-    /// Who is in, after everything that was handed out.
+    /// The members, after everything that was handed out.
     pub fn members(&self) -> &Members {
         &self.members
     }
@@ -60,14 +60,14 @@ impl Engine {
         self.delivered
     }
 
-    /// How much of what this start proposed has come out of the log: everything up to this number. A snapshot of another
-    /// member may have had some of it.
+    /// How much of what this start proposed has come out of the log: everything up to this number. Another member's snapshot
+    /// may have contained some of it.
     pub fn applied(&self) -> u64 {
         let start = self.start.number().into();
         self.origins.of(self.setup.node, start)
     }
 
-    /// What is to be sent, in this order; what is lost is made good.
+    /// The frames to be sent, in this order. Lost ones are repeated.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.outgoing)
     }
@@ -77,12 +77,12 @@ impl Engine {
         std::mem::take(&mut self.read_indexes)
     }
 
-    /// Asks how far the log has come at least. The answer comes when a majority has confirmed that its leader leads.
+    /// Asks for a read index. The answer comes when a majority has confirmed that the leader leads.
     pub fn ask_read(&mut self) -> u64 {
         self.reads.ask()
     }
 
-    /// The starts that have asked this node for a read index while it led, itself included.
+    /// The starts that asked this node for a read index while it led, itself included.
     pub fn take_asked(&mut self) -> Vec<Peer> {
         self.asks.take_asked()
     }
@@ -92,7 +92,7 @@ impl Engine {
         self.asks.take_answered()
     }
 
-    /// Answers a start no more, as long as this node leads in this term.
+    /// Stops answering a start, as long as this node leads in this term.
     pub fn refuse_reads(&mut self, peer: Peer) {
         if !self.is_specimen(Specimen::AnswerTheRefused) {
             self.asks.refuse(peer);
@@ -109,7 +109,7 @@ impl Engine {
         Links::new(self.own(), self.is_specimen(Specimen::TakeEveryFrame))
     }
 
-    /// Takes a frame that came from this node. What is refused was not sent by an engine in its right mind.
+    /// Takes a frame from this node. No correct engine sends a frame that is refused here.
     pub fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
         assert!(self.begun.is_none(), "a flush was begun and not ended");
         let said = wire::read(frame, from, self.setup.node)?;
@@ -129,7 +129,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Time passes: to be called every [`TICK_MS`](crate::TICK_MS) milliseconds, unless this node is alone.
+    /// Advances time: call it every [`TICK_MS`](crate::TICK_MS) milliseconds, unless this node is alone.
     pub fn tick(&mut self) {
         assert!(self.begun.is_none(), "a flush was begun and not ended");
         if self.failed.is_some() {
@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// Gives the leader what it has not been given.
+    /// Gives the leader the bundles that it has not been given.
     pub(crate) fn give(&mut self) {
         if self.leads() {
             while let Some(bundle) = self.submissions.next() {
@@ -206,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// Puts a bundle into the leader's log.
+    /// Appends a bundle to the leader's log.
     fn append(&mut self, bundle: Bytes) -> bool {
         let entry = Entry {
             data: bundle,
@@ -221,7 +221,7 @@ impl Engine {
         self.node.raft.step(message).is_ok()
     }
 
-    /// Asks raft what was asked here.
+    /// Passes asks made here to raft.
     pub(crate) fn ask(&mut self) {
         let start = self.start.number().into();
         let Some(question) = self.reads.question(self.setup.node, start) else {
@@ -266,18 +266,19 @@ impl Engine {
             MessageType::MsgReadIndex if leads => self.asks.asked(question(&message)),
             _ => {}
         }
-        // What raft does not take, from a node that is no member, say, is lost as if it had never arrived.
+        // A message that raft does not accept, for example from a node that is not a member, is lost as if it had never
+        // arrived.
         let _ = self.node.step(message);
         Ok(())
     }
 
-    /// Whoever needs nobody's vote must not win before its log is on its disk: raft takes that for granted.
+    /// A node that needs no other vote must not win before its log is on its disk: raft takes that for granted.
     fn is_persisted(&self) -> bool {
         let log = &self.node.raft.raft_log;
         log.persisted == log.last_index()
     }
 
-    /// Puts what another node submitted into the log, if this one leads.
+    /// If this node leads, puts what another node submitted into the log.
     fn take_submission(&mut self, from: u64, bundle: Bytes) -> Result<(), FrameError> {
         let (first, count) =
             bundle::origin(&bundle).ok_or(FrameError::Impossible("no bundle is submitted"))?;
@@ -303,7 +304,7 @@ impl Engine {
         }
     }
 
-    /// Whether raft may say this: a leader answers only whom it may.
+    /// Whether raft may say this: a leader answers only those that it may.
     fn may_send(&mut self, message: &Message) -> bool {
         message.msg_type != MessageType::MsgReadIndexResp || self.asks.may_answer(question(message))
     }
@@ -318,7 +319,7 @@ impl Engine {
         let (term, mut base) = (self.node.raft.term, self.node.store().base());
         // The receiver may not have been a member when the snapshot was taken.
         base.members = self.members.clone();
-        // If its image cannot be read, it is given up when its time is over.
+        // If its image cannot be read, the transfer is given up when its time is over.
         self.transfers.begin(to, term, base, self.shelf.as_ref());
         self.send_piece(to);
     }
@@ -384,7 +385,7 @@ impl Engine {
         }
     }
 
-    /// A leader that is no voter any more leads no more.
+    /// A leader that is no longer a voter steps down.
     pub(crate) fn step_down_if_removed(&mut self) {
         if self.leads() && !self.members.voters.contains(&self.setup.node) {
             let term = self.node.raft.term;
@@ -392,7 +393,7 @@ impl Engine {
         }
     }
 
-    /// Sees what has become of raft, after everything that it did.
+    /// Notes raft's state after everything that raft did.
     pub(crate) fn observe(&mut self) {
         let now = Standing::of(&self.node);
         if now != self.standing {
@@ -410,7 +411,7 @@ impl Engine {
     }
 }
 
-/// What is asked by a message for a read, or answered.
+/// The question in a message that asks for a read index, or answers.
 fn question(message: &Message) -> &[u8] {
     message.entries.first().map_or(&[], |entry| &entry.data)
 }

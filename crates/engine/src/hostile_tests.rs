@@ -1,4 +1,4 @@
-//! Frames that are whole and say nonsense: whatever another member sends, an engine refuses it or goes on. It never panics.
+//! Frames that are complete but nonsense: whatever another member sends, an engine refuses it or goes on. It never panics.
 
 use bytes::Bytes;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
@@ -22,7 +22,7 @@ impl Liar {
         self.0.next_u64() % bound
     }
 
-    /// Mostly near what is so, now and then far off.
+    /// Mostly near the truth, now and then far off.
     fn near(&mut self, around: u64) -> u64 {
         match self.below(20) {
             0 => self.0.next_u64(),
@@ -153,7 +153,7 @@ impl Liar {
     }
 }
 
-/// One engine among liars, for as long as it does not stop.
+/// Runs one engine among liars, until it stops.
 fn withstands(seed: u64) {
     let mut liar = Liar(Xoshiro256StarStar::seed_from_u64(seed));
     let mut engine = Disk::default().open(Setup::default()).unwrap().engine;

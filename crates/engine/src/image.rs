@@ -1,6 +1,5 @@
-//! Images: a state machine's snapshot and what a clean stop leaves. They are files of their own,
-//! so that a large one passes through neither the store's journal nor its memory, and can be
-//! written by any thread while the log goes on.
+//! Images: a state machine's snapshot, and what a clean stop leaves. Each is a file of its own, so that a large one passes
+//! through neither the store's journal nor its memory, and any thread can write it while the log goes on.
 
 use std::sync::Arc;
 
@@ -14,16 +13,16 @@ use crate::shelf::Shelf;
 /// The longest image, 4 GiB.
 pub const IMAGE_BYTES_MAX: u64 = 4 << 30;
 
-/// A number (a log index, a start) and the image's own checksum, sealed.
+/// A number (a log index or a start) and the image's own checksum, sealed.
 pub(crate) const HEAD_BYTES: usize = 8 + 8 + 8;
 
-/// Writes snapshots of the state machine, on whatever thread has the time.
+/// Writes snapshots of the state machine, on any thread.
 #[derive(Debug, Clone)]
 pub struct ImageWriter {
     pub(crate) shelf: Arc<dyn Shelf>,
 }
 
-/// A snapshot that is on disk, and not yet in use: see [`Engine::compact`](crate::Engine::compact).
+/// A snapshot that is on disk and not in use yet: see [`Engine::compact`](crate::Engine::compact).
 #[derive(Debug)]
 #[must_use = "the log is compacted only when the engine is given the written snapshot"]
 pub struct WrittenSnapshot {
@@ -32,20 +31,20 @@ pub struct WrittenSnapshot {
 }
 
 impl WrittenSnapshot {
-    /// How long the image is.
+    /// The length of the image.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl ImageWriter {
-    /// Writes and flushes the state machine's image after applying everything up to and with `index`.
+    /// Writes and flushes the state machine's image after applying everything up to and including `index`.
     pub fn write(&self, index: u64, image: &[u8]) -> Result<WrittenSnapshot, SnapshotError> {
         let len = image.len() as u64;
         if len > IMAGE_BYTES_MAX {
             return Err(SnapshotError::TooLong(len));
         }
-        // What the store counts on is never written over.
+        // Never overwrites an image that the store relies on.
         let name = snapshot_name(index);
         if self.shelf.has_image(&name) {
             return Err(SnapshotError::Stale(index));
@@ -57,7 +56,7 @@ impl ImageWriter {
 
 const SNAPSHOT: &str = "snapshot-";
 
-/// The file that holds what a clean stop left.
+/// The file with what a clean stop left.
 pub(crate) const CLEAN_STOP: &str = "clean-stop";
 
 pub(crate) fn snapshot_name(index: u64) -> String {
@@ -69,13 +68,13 @@ pub(crate) fn is_image(name: &str) -> bool {
     name.starts_with(SNAPSHOT) || name == CLEAN_STOP
 }
 
-/// What comes before an image.
+/// The head before an image.
 pub(crate) fn head(number: u64, sum: u64) -> Vec<u8> {
     let fields = [number, sum].map(u64::to_le_bytes);
     seal(&fields.concat())
 }
 
-/// The image's own checksum, as the head says it.
+/// The image's own checksum, according to the head.
 pub(crate) fn head_sum(head: &[u8]) -> Option<u64> {
     let mut fields = Fields(unseal(head)?);
     fields.u64()?;
@@ -94,7 +93,7 @@ pub(crate) fn write(
         .map_err(|error| DiskError::at(&dir.file(name), error))
 }
 
-/// Reads the image of that number. One that is missing, damaged or of another number is an error.
+/// Reads the image with this number. An image that is missing, damaged or has another number is an error.
 pub(crate) fn read(dir: &Directory, name: &str, number: u64) -> Result<Vec<u8>, OpenError> {
     let contents = dir
         .read(name, IMAGE_BYTES_MAX + HEAD_BYTES as u64)

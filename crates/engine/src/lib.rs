@@ -1,7 +1,7 @@
 //! The engine under the services: a replicated log over one durable log.
 //!
-//! Entries are opaque bytes. They are proposed, made durable together by one flush, and come out
-//! committed, in order. Beside the log there is the number of this start, which rises at every open.
+//! Entries are opaque bytes. They are proposed, made durable together by one flush, and come out committed, in order. Beside
+//! the log there is the number of this start, which rises with every open.
 //!
 //! ```
 //! use testigo_engine::{Engine, Opening};
@@ -20,9 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Alone, that is all. With others ([`Setup`], [`Engine::change_members`]) somebody drives the engine: it takes frames and time
-//! ([`Engine::step`], [`Engine::tick`]) and says what is to be sent ([`Engine::take_outgoing`]), before and after the disk
-//! ([`Engine::begin`], [`Engine::flush`]). What a node needs of all that is the trait [`Group`]; [`simulated`] has a disk on which
+//! Alone, that is all. In a group ([`Setup`], [`Engine::change_members`]) a driver passes frames and time to the engine
+//! ([`Engine::step`], [`Engine::tick`]) and sends what it has to say ([`Engine::take_outgoing`]), before and after the disk
+//! ([`Engine::begin`], [`Engine::flush`]). The trait [`Group`] has all that a node needs; [`simulated`] has a disk on which
 //! the same engine runs in virtual time.
 
 mod bundle;

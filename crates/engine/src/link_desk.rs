@@ -1,4 +1,4 @@
-//! The links beside a running log: whoever says or hears something does their work, unless somebody is at it already, who
+//! The links of a running log. A thread that says or hears something does their work, unless another is at it already, which
 //! then goes on with it. They never wait for the log or its disk.
 
 use std::fmt;
@@ -11,26 +11,26 @@ use crate::delivery::Delivery;
 use crate::links::{Links, Peer, SendError};
 use crate::seam::{Group, Sends};
 
-/// Where frames go, for the log and for its links.
+/// Where the log and its links send frames.
 pub(crate) type SharedSends = Arc<Mutex<Box<dyn Sends>>>;
 
-/// Whom the log and its links tell.
+/// Where the log and its links deliver.
 pub(crate) type Deliver = Arc<dyn Fn(Delivery) + Send + Sync>;
 
-/// How many bytes of frames for the links may wait, 64 MiB. What comes beyond is lost, as on the way.
+/// Cap on bytes of frames that wait for the links, 64 MiB. More are lost, as if on the way.
 pub(crate) const LINK_BYTES_MAX: usize = 64 << 20;
 
 pub(crate) struct LinkDesk {
     queue: Mutex<LinkQueue>,
-    /// Whoever has this does the links' work.
+    /// The thread with this lock does the links' work.
     links: Mutex<Links>,
     sends: SharedSends,
     deliver: Deliver,
-    /// Frames that made no sense.
+    /// How many frames were invalid.
     refused: AtomicU64,
 }
 
-/// In order, what is to be done.
+/// What is to be done, in order.
 #[derive(Default)]
 struct LinkQueue {
     asks: Vec<LinkAsk>,
@@ -74,9 +74,9 @@ impl LinkDesk {
         queue.asks.push(ask);
     }
 
-    /// Does what was asked for, unless somebody is at it.
+    /// Does what was asked for, unless another thread is at it.
     pub(crate) fn pass(&self) {
-        // Whoever finds somebody at work has put in its asks before, so that one who looks afterwards finds them.
+        // A thread that finds another at work has queued its asks before, so the other finds them when it looks again.
         while !self.queue().asks.is_empty() {
             let Ok(mut links) = self.links.try_lock() else {
                 return;
@@ -95,7 +95,7 @@ impl LinkDesk {
                     }
                 }
                 LinkAsk::Say { to, payload } => match links.send(to, payload) {
-                    // Whoever it was for is gone.
+                    // The receiver is gone.
                     Ok(()) | Err(SendError::Ended(_)) => {}
                     Err(error) => (self.deliver)(Delivery::NotSent { to, error }),
                 },
@@ -113,7 +113,7 @@ impl LinkDesk {
         }
     }
 
-    /// A frame made no sense, and is lost, as on the way.
+    /// Counts an invalid frame, which is lost as if on the way.
     pub(crate) fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -122,7 +122,7 @@ impl LinkDesk {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn queue(&self) -> MutexGuard<'_, LinkQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,6 @@
-//! Links between two starts, for what members say to each other beside the log. Frames are numbered; the receiver takes only
-//! the next one, and the sender repeats what is not acknowledged. So what was sent arrives once and in order, or the link has
-//! ended: with either start, for good.
+//! Links between two starts, for what members say to each other outside of the log. Frames are numbered. The receiver takes
+//! only the next one, and the sender repeats what is not acknowledged. So what was sent arrives once and in order, until the
+//! link ends for good with either start.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,16 +12,16 @@ use crate::wire::{self, FrameError, Outgoing, Said};
 /// The longest payload of a frame, 1 MiB.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
-/// How much may wait for the acknowledgement of one member, 32 MiB.
+/// How much may wait for one member's acknowledgement, 32 MiB.
 pub const UNACKNOWLEDGED_BYTES_MAX: usize = 32 << 20;
 
-/// How much of it may be on its way, 1 MiB.
+/// How much of that may be on its way, 1 MiB.
 const UNDER_WAY_BYTES_MAX: usize = 1 << 20;
 
-/// After so many ticks without an acknowledgement everything is sent again.
+/// After this many ticks without an acknowledgement everything is sent again.
 const REPEAT_TICKS: u32 = 3;
 
-/// An acknowledgement waits for something to go with, until the next tick, or until so much was taken, 256 KiB.
+/// An acknowledgement waits for a frame to go with, until the next tick, or until this much was taken, 256 KiB.
 const UNTOLD_BYTES_MAX: usize = 256 << 10;
 
 /// One run of a node's process.
@@ -33,37 +33,37 @@ pub struct Peer {
     pub start: u64,
 }
 
-/// Something that a member has sent.
+/// A payload that a member has sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// Who sent it.
+    /// The sender.
     pub from: Peer,
-    /// What [`LogThread::say`](crate::LogThread::say) was given there.
+    /// What it gave to [`LogThread::say`](crate::LogThread::say).
     pub payload: Bytes,
 }
 
-/// Why something was not sent. Nothing came of it.
+/// Why a payload was not sent. Nothing has happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It has no bytes, or more than [`PAYLOAD_BYTES_MAX`].
+    /// It is empty, or longer than [`PAYLOAD_BYTES_MAX`].
     #[error("a payload of {0} bytes is empty or too long")]
     Length(usize),
-    /// More than [`UNACKNOWLEDGED_BYTES_MAX`] wait.
+    /// More than [`UNACKNOWLEDGED_BYTES_MAX`] would wait.
     #[error("too much waits for node {0}")]
     Full(u64),
-    /// A later start of the node has been heard of, or it is this node itself.
+    /// A later start of the node is known, or it is this node itself.
     #[error("there is no link to start {} of node {}", .0.start, .0.node)]
     Ended(Peer),
 }
 
-/// A numbered frame, or, without a payload, only an acknowledgement.
+/// A numbered frame; without a payload it is only an acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) from_start: u64,
     pub(crate) to_start: u64,
     /// 0 without a payload.
     pub(crate) sequence: u64,
-    /// Everything up to this number has been taken of the other direction.
+    /// Everything up to this number has been taken from the other direction.
     pub(crate) taken: u64,
     pub(crate) payload: Bytes,
 }
@@ -92,23 +92,23 @@ impl Numbered {
     }
 }
 
-/// All links of this start, by node; with each there is one, to its latest start.
+/// All links of this start, by node: at most one per node, to its latest start.
 #[derive(Debug)]
 pub struct Links {
     own: Peer,
     links: BTreeMap<u64, Link>,
-    /// By node: the last start that was left out. There is no link to it, nor to an earlier one.
+    /// By node, the last start that was left out. There is no link to it or to an earlier one.
     ended: BTreeMap<u64, u64>,
     received: Vec<Received>,
-    /// Takes whatever comes, as a broken one would.
+    /// Takes frames in any order, for a specimen.
     careless: bool,
 }
 
 #[derive(Debug, Default)]
 struct Link {
-    /// Of the other node.
+    /// The other node's start.
     start: u64,
-    /// In order, what is not acknowledged.
+    /// What is not acknowledged, in order.
     waiting: VecDeque<Bytes>,
     waiting_bytes: usize,
     /// The number of the first of them.
@@ -117,13 +117,13 @@ struct Link {
     sent: usize,
     sent_bytes: usize,
     silent: u32,
-    /// The last number that was taken of what the other sends.
+    /// The last number that was taken from the other side.
     taken: u64,
-    /// The other is to be told of something that was taken.
+    /// Whether the other side must be told that something was taken.
     owes: bool,
-    /// How much it has not been told of.
+    /// How many bytes it has not been told of.
     untold_bytes: usize,
-    /// It has waited for long enough.
+    /// Whether that has waited long enough.
     tells: bool,
 }
 
@@ -136,7 +136,7 @@ impl Link {
         }
     }
 
-    /// The other is told of all that was taken.
+    /// The other side has been told of all that was taken.
     fn told(&mut self) {
         (self.owes, self.tells, self.untold_bytes) = (false, false, 0);
     }
@@ -168,7 +168,7 @@ impl Links {
         }
     }
 
-    /// The link to a start, unless it has ended. It may begin with this.
+    /// The link to a start, unless it has ended. Begins one if necessary.
     fn link(&mut self, peer: Peer) -> Option<&mut Link> {
         let ended = self.ended.get(&peer.node);
         if peer.node == self.own.node || ended.is_some_and(|ended| *ended >= peer.start) {
@@ -181,7 +181,7 @@ impl Links {
         (link.start == peer.start).then_some(link)
     }
 
-    /// Sends something to a start of another node. It arrives once and in order with all that is sent there, unless either
+    /// Sends a payload to a start of another node. It arrives once and in order with all that is sent there, unless either
     /// start ends.
     pub fn send(&mut self, to: Peer, payload: impl Into<Bytes>) -> Result<(), SendError> {
         let payload = payload.into();
@@ -198,7 +198,7 @@ impl Links {
         Ok(())
     }
 
-    /// A frame has come from this node.
+    /// Takes a frame from this node.
     pub fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
         match wire::read(frame, from, self.own.node)? {
             Said::Numbered(frame) => {
@@ -223,7 +223,7 @@ impl Links {
         if frame.sequence == 0 {
             return;
         }
-        // What was taken before is acknowledged again: the first time may have been lost.
+        // A frame that was taken before is acknowledged again, because the first acknowledgement may have been lost.
         link.owes = true;
         if frame.sequence == link.taken + 1 || careless {
             link.taken = frame.sequence;
@@ -238,7 +238,7 @@ impl Links {
         std::mem::take(&mut self.received)
     }
 
-    /// What is to be sent now.
+    /// The frames to be sent now.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         let own = self.own.node;
         let frames = self.outgoing().into_iter();
@@ -249,7 +249,7 @@ impl Links {
         frames.collect()
     }
 
-    /// With the node that it is for.
+    /// The frames, each with its receiver.
     fn outgoing(&mut self) -> Vec<(u64, Numbered)> {
         let mut frames = Vec::new();
         for (node, link) in &mut self.links {
@@ -278,7 +278,7 @@ impl Links {
         frames
     }
 
-    /// Time passes: to be called every [`TICK_MS`](crate::TICK_MS) milliseconds.
+    /// Advances time: call it every [`TICK_MS`](crate::TICK_MS) milliseconds.
     pub fn tick(&mut self) {
         for link in self.links.values_mut() {
             link.tells = link.owes;
@@ -289,8 +289,8 @@ impl Links {
         }
     }
 
-    /// These starts were left out: the links to them, and to earlier ones of their nodes, have ended for good, with what
-    /// waits on them.
+    /// These starts were left out: ends the links to them, and to earlier starts of their nodes, for good, with what waits on
+    /// them.
     pub fn end(&mut self, peers: &[Peer]) {
         for Peer { node, start } in peers {
             let ended = self.ended.entry(*node).or_default();
@@ -315,7 +315,7 @@ mod tests {
     const HERE: Peer = Peer { node: 1, start: 4 };
     const THERE: Peer = Peer { node: 2, start: 9 };
 
-    /// Frames that get lost, come twice and overtake each other, until everything is there.
+    /// Frames are lost, repeated and overtake each other, until everything has arrived.
     fn arrive(careless: bool) -> Vec<u64> {
         let mut rng = Xoshiro256StarStar::seed_from_u64(7);
         let mut here = Links::new(HERE, false);

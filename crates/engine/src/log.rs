@@ -1,5 +1,5 @@
-//! The part of the log that no snapshot has replaced, in memory, as raft reads it. The store has
-//! the same entries; this mirror changes only after the store made a change durable.
+//! The part of the log that no snapshot has replaced, in memory, as raft reads it. The store has the same entries; this
+//! mirror changes only after the store has made a change durable.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::origin::Origins;
 use crate::seal::Fields;
 use crate::store::{Base, SnapshotMark, Stored};
 
-/// What one entry costs in memory and on disk beside its bytes; bounds logs of tiny entries too.
+/// What an entry costs in memory and on disk beyond its bytes. It also bounds logs of tiny entries.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
 
 /// How much has been logged since the last snapshot.
@@ -21,7 +21,7 @@ const ENTRY_OVERHEAD_BYTES: u64 = 64;
 pub struct LogSize {
     /// The number of entries.
     pub entries: u64,
-    /// Their bytes, with a flat overhead for each.
+    /// Their bytes, with a fixed overhead for each.
     pub bytes: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Checks what raft takes for granted, because raft panics where it does not hold.
+    /// Checks what raft takes for granted, because raft panics if it does not hold.
     pub(crate) fn new(stored: Stored) -> Result<Self, OpenError> {
         let damaged = |what: String| Err(OpenError::Damaged(what));
         let SnapshotMark {
@@ -79,12 +79,12 @@ impl Log {
         self.snapshot.index + self.entries.len() as u64
     }
 
-    /// The entries behind the snapshot.
+    /// The entries after the snapshot.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// How much of it is committed, as far as the store knows.
+    /// The commit index, as far as the store knows it.
     pub(crate) fn commit(&self) -> u64 {
         self.hard_state.commit
     }
@@ -100,7 +100,7 @@ impl Log {
         self.hard_state = hard_state;
     }
 
-    /// Appends; an index that is already there is replaced, with everything behind it.
+    /// Appends. An index that exists is replaced, with everything after it.
     pub(crate) fn append(&mut self, entries: Vec<Entry>) {
         let Some(first) = entries.first() else { return };
         assert!(
@@ -118,7 +118,7 @@ impl Log {
         self.entries.extend(entries);
     }
 
-    /// What a snapshot at this index would stand for.
+    /// What a snapshot at this index would cover.
     pub(crate) fn base_at(&self, index: u64) -> Result<Base, StorageError> {
         let mark = SnapshotMark {
             index,
@@ -141,7 +141,7 @@ impl Log {
         })
     }
 
-    /// What the snapshot stands for.
+    /// What the snapshot covers.
     pub(crate) fn base(&self) -> Base {
         Base {
             mark: self.snapshot,
@@ -150,7 +150,7 @@ impl Log {
         }
     }
 
-    /// Forgets everything up to and with the snapshot's index.
+    /// Forgets everything up to and including the snapshot's index.
     pub(crate) fn compact(&mut self, base: Base) {
         while self.snapshot.index < base.mark.index {
             let dropped = self.entries.pop_front();

@@ -1,13 +1,13 @@
-//! The log on a thread of its own, so that whoever serves locks need not wait for a disk: what
-//! needs the log is submitted and answered later, by a delivery; everything else goes on. While
-//! one flush is under way, submissions gather, and the next flush serves them all.
+//! The log on its own thread, so that code that serves locks need not wait for a disk: what needs the log is submitted, and
+//! answered later by a delivery; everything else goes on. Submissions gather during a flush, and the next flush serves them
+//! all.
 //!
-//! Waking a thread and being woken by it takes a good part of the time that a quick disk takes. Whoever can wait for such a
-//! disk may therefore do the log's work itself, as a [`Flusher`].
+//! To wake a thread and be woken by it takes a good part of the time of a quick disk. A caller that can wait for such a disk
+//! may therefore do the log's work itself, as a [`Flusher`].
 //!
-//! Among others ([`LogThread::start_among`]) the same holds for frames: whoever hears or says one does the work at once, and
-//! only what must wait for a disk is left to the log's own thread. The links have a desk of their own beside the log's, so
-//! that what one start says to another waits for no flush. [`ByHand`] is the same without any thread, for a simulator.
+//! In a group ([`LogThread::start_among`]) the same holds for frames: the thread that hears or says one does the work at
+//! once, and only what must wait for a disk is left to the log's own thread. The links have their own desk, so that what one
+//! start says to another waits for no flush. [`ByHand`] is the same without any thread, for a simulator.
 
 use std::io;
 use std::panic;
@@ -29,8 +29,7 @@ use crate::seam::{Group, Sends};
 use crate::wire::is_numbered;
 use crate::worker::Worker;
 
-/// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
-/// was submitted.
+/// A running log. Dropping it without [`LogThread::close`] stops it like a crash, after what was submitted.
 #[derive(Debug)]
 pub struct LogThread {
     desk: Arc<Desk>,
@@ -46,13 +45,13 @@ pub struct Flusher {
     desk: Arc<Desk>,
 }
 
-/// Hands frames to a log, from the threads that read them off sockets.
+/// Passes frames to a log, from the threads that read them from sockets.
 #[derive(Debug, Clone)]
 pub struct Hearer {
     desk: Arc<Desk>,
 }
 
-/// Does the work of a log that has no thread, when it is called; see [`LogThread::by_hand`].
+/// Does the work of a log that has no thread, when called; see [`LogThread::by_hand`].
 #[derive(Debug)]
 pub struct ByHand {
     desk: Arc<Desk>,
@@ -62,19 +61,19 @@ pub struct ByHand {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) queue: Queue,
-    /// Whoever has this does the log's work. Nobody does after the end.
+    /// The thread with this lock does the log's work. `None` after the end.
     worker: Mutex<Option<Worker>>,
-    /// The last flush was quick.
+    /// Whether the last flush was quick.
     pub(crate) quick: AtomicBool,
-    /// Nothing, alone.
+    /// `None` if the node is alone.
     links: Option<LinkDesk>,
-    /// Nobody works unless a [`ByHand`] says so.
+    /// Set if nothing is done unless a [`ByHand`] says so.
     pub(crate) by_hand: bool,
 }
 
 impl LogThread {
-    /// Starts the log of a node that is alone. `deliver` is called on the thread that does the log's work, and the next
-    /// flush waits for its return: it should hand the delivery on and wake whoever applies it.
+    /// Starts the log of a node that is alone. `deliver` is called on the thread that does the log's work, and the next flush
+    /// waits until it returns: it should pass the delivery on and wake the thread that applies it.
     pub fn start(
         engine: impl Group + 'static,
         deliver: impl FnMut(Delivery) + Send + 'static,
@@ -83,8 +82,8 @@ impl LogThread {
         Self::with_thread(Desk::new(worker, None, false))
     }
 
-    /// Starts the log of a member. `deliver` is called on whatever thread does the log's work or the links', one at a time
-    /// for each of the two; it may say and submit, but must not wait.
+    /// Starts the log of a member. `deliver` is called on the threads that do the log's and the links' work, one call at a
+    /// time for each of the two. It may say and submit, but must not wait.
     pub fn start_among(
         engine: impl Group + 'static,
         sends: Box<dyn Sends>,
@@ -114,14 +113,14 @@ impl LogThread {
         Ok(Self { desk, thread })
     }
 
-    /// Somebody who may do the log's work.
+    /// A handle that can do the log's work.
     pub fn flusher(&self) -> Flusher {
         Flusher {
             desk: Arc::clone(&self.desk),
         }
     }
 
-    /// Somebody who hands it frames.
+    /// A handle that passes frames to the log.
     pub fn hearer(&self) -> Hearer {
         Hearer {
             desk: Arc::clone(&self.desk),
@@ -134,25 +133,25 @@ impl LogThread {
         self.desk.queue.append(tag, data)
     }
 
-    /// Begins with what was submitted, asked for and said: at once, or when the flush under way has ended. What was said is
+    /// Begins with what was submitted, asked for and said: at once, or when the present flush has ended. What was said is
     /// sent now.
     pub fn begin(&self) {
         self.desk.begin(false);
     }
 
-    /// A frame has come from this node; see [`Hearer::hear`].
+    /// Takes a frame from this node; see [`Hearer::hear`].
     pub fn hear(&self, from: u64, frame: Bytes) {
         self.desk.hear(from, [frame]);
     }
 
-    /// Says something to a start of another node: it arrives once and in order with all that is said there, unless either
+    /// Sends a payload to a start of another node: it arrives once and in order with all that is sent there, unless either
     /// start ends. It goes out with [`LogThread::begin`] and waits for no disk.
     pub fn say(&self, to: Peer, payload: Vec<u8>) {
         self.desk.ask_links(LinkAsk::Say { to, payload });
     }
 
-    /// Asks for an index that is no lower than anything that was applied anywhere before; [`Delivery::Read`] answers. Tags
-    /// must rise.
+    /// Asks for an index that is at least as high as anything applied anywhere before; [`Delivery::Read`] answers. Tags must
+    /// rise.
     pub fn ask_read(&self, tag: u64) {
         self.desk.queue.ask(Ask::Read { tag });
     }
@@ -162,12 +161,13 @@ impl LogThread {
         self.desk.queue.ask(Ask::ChangeMembers { tag, change });
     }
 
-    /// These starts were left out: ends the links to them, and to earlier ones of their nodes, with what waits on them.
+    /// These starts were left out: ends the links to them, and to earlier starts of their nodes, with what waits on them.
     pub fn end_links(&self, peers: Vec<Peer>) {
         self.desk.ask_links(LinkAsk::End(peers));
     }
 
-    /// Answers a start's reads no more, as long as this node leads without a break; [`Delivery::ReadsRefused`] says from when.
+    /// Stops answering a start's reads, as long as this node leads without a break; [`Delivery::ReadsRefused`] says from
+    /// when.
     pub fn refuse_reads(&self, tag: u64, peer: Peer) {
         self.desk.queue.ask(Ask::RefuseReads { peer, tag });
     }
@@ -182,13 +182,13 @@ impl LogThread {
         self.desk.queue.ask(Ask::Lead(node));
     }
 
-    /// How many frames made no sense and were dropped.
+    /// How many invalid frames were dropped.
     pub fn frames_refused(&self) -> u64 {
         self.desk.links.as_ref().map_or(0, LinkDesk::refused)
     }
 
-    /// Queues a snapshot: the state after everything delivered up to and with `index`. It is
-    /// drawn and written beside the log, which goes on meanwhile; one at a time.
+    /// Queues a snapshot of the state after everything delivered up to and including `index`. It is made and written beside
+    /// the log, which goes on meanwhile; one at a time.
     pub fn snapshot(
         &self,
         index: u64,
@@ -198,8 +198,7 @@ impl LogThread {
         self.desk.queue.snapshot(index, image)
     }
 
-    /// Finishes what was submitted and ends cleanly; see [`Group::close`]. A snapshot that is
-    /// still being written is dropped.
+    /// Finishes what was submitted and ends cleanly; see [`Group::close`]. A snapshot that is still being written is dropped.
     pub fn close(mut self, image: Option<Vec<u8>>) -> Result<(), FlushError> {
         self.desk.queue.close(image);
         if self.desk.by_hand {
@@ -227,13 +226,13 @@ impl Drop for LogThread {
 }
 
 impl Flusher {
-    /// Whether the disk is quick enough to be waited for.
+    /// Whether the disk is quick enough to wait for.
     pub fn is_quick(&self) -> bool {
         self.desk.quick.load(Ordering::Relaxed)
     }
 
-    /// Makes what was submitted durable, and delivers it, before it returns; unless somebody is at work already: then the
-    /// log's own thread goes on with it.
+    /// Makes what was submitted durable and delivers it before returning. If another thread is at work already, the log's own
+    /// thread goes on with it.
     pub fn flush(&self) {
         if self.desk.links.is_some() {
             return self.desk.begin(true);
@@ -251,33 +250,33 @@ impl Flusher {
 }
 
 impl Hearer {
-    /// A frame has come from this node. The caller's thread works on it, if nobody else is at work; it waits for a disk only
-    /// if that is quick. What does not make sense is dropped.
+    /// Takes a frame from this node. The caller's thread handles it unless another is at work; it waits for a disk only if
+    /// that is quick. Invalid frames are dropped.
     pub fn hear(&self, from: u64, frame: Bytes) {
         self.desk.hear(from, [frame]);
     }
 
-    /// Frames have come from this node together, and are worked on together.
+    /// Takes several frames from this node and handles them together.
     pub fn hear_all(&self, from: u64, frames: impl IntoIterator<Item = Bytes>) {
         self.desk.hear(from, frames);
     }
 }
 
 impl ByHand {
-    /// Time passes.
+    /// Advances time.
     pub fn tick(&self) {
         self.desk.queue.ask(Ask::Tick);
         self.desk.ask_links(LinkAsk::Tick);
     }
 
-    /// Does what the links have to do, which no flush under way holds up.
+    /// Does the links' work, which no present flush holds up.
     pub fn links(&self) {
         if let Some(links) = &self.desk.links {
             links.pass();
         }
     }
 
-    /// Does everything that was asked for, up to a flush of the disk. Says whether there is one to be ended, by
+    /// Does everything that was asked for, up to a flush of the disk. Says whether there is a flush to end with
     /// [`ByHand::flush`]; until then this does nothing more.
     pub fn begin(&self) -> bool {
         self.links();
@@ -301,7 +300,7 @@ impl ByHand {
         }
     }
 
-    /// A flush was begun, and the disk is at it.
+    /// Whether a flush was begun and the disk is at it.
     pub fn is_begun(&self) -> bool {
         let seat = self.desk.seat();
         seat.as_ref().is_some_and(Worker::is_begun)
@@ -312,7 +311,7 @@ impl ByHand {
         self.desk.queue.may_be_taken()
     }
 
-    /// Does everything that was asked for, with every flush.
+    /// Does everything that was asked for, with all flushes.
     pub fn turn(&self) {
         while self.begin() || self.is_asked() {
             self.flush();
@@ -345,7 +344,7 @@ impl Desk {
         Self::new(worker, Some(links), by_hand)
     }
 
-    /// The log's own thread.
+    /// Runs the log's own thread.
     fn run(self: &Arc<Self>) -> Result<(), FlushError> {
         let tick = Duration::from_millis(TICK_MS);
         let mut due = Instant::now() + tick;
@@ -356,7 +355,7 @@ impl Desk {
                     self.queue.wait_until(due);
                     let now = Instant::now();
                     if now >= due {
-                        // Whoever is held up does not make good for it.
+                        // After a delay, missed ticks are not made up for.
                         due = now + tick;
                         self.queue.ask(Ask::Tick);
                         links.ask(LinkAsk::Tick);
@@ -370,14 +369,14 @@ impl Desk {
         }
     }
 
-    /// Whoever works by hand is the only one.
+    /// A caller that works by hand is the only one.
     fn seat(&self) -> MutexGuard<'_, Option<Worker>> {
         self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does everything that waits, the disk included. If that was to close, or somebody has panicked, says how it ended.
+    /// Does everything that waits, including the disk. If that was to close, or a thread has panicked, says how it ended.
     fn work(self: &Arc<Self>) -> Option<Result<(), FlushError>> {
-        // Whoever panicked has left the log as a crash would.
+        // A thread that panicked has left the log as a crash would.
         let Ok(mut seat) = self.worker.lock() else {
             return Some(Ok(()));
         };
@@ -387,7 +386,7 @@ impl Desk {
         if worker.is_begun() {
             worker.end(self);
         }
-        // Only now: what a flusher submits later must come later.
+        // Only now, because what a flusher submits later must come later.
         self.queue.take(&mut worker.batch);
         let image = worker.work(self, true)?;
         worker.finish_image();
@@ -446,7 +445,7 @@ impl Desk {
         }
     }
 
-    /// Does what was asked for, unless somebody is at it, who then goes on with it. Whether it did.
+    /// Does what was asked for, unless another thread is at it, which then goes on with it. Says whether it did.
     fn pass(self: &Arc<Self>, may_wait: bool) -> bool {
         loop {
             let mut seat = match self.worker.try_lock() {
@@ -469,7 +468,7 @@ impl Desk {
                 worker.work(self, may_wait);
             }
             drop(seat);
-            // Whoever found somebody at work has put in its asks before.
+            // A thread that found another at work has queued its asks before.
             if !self.queue.is_asked() {
                 return true;
             }

@@ -85,7 +85,7 @@ fn whoever_flushes_keeps_the_order() {
         }
     });
     log.close(None).unwrap();
-    // Too late, and nothing comes of it.
+    // Too late: nothing happens.
     flusher.flush();
     let delivered = deliveries.iter().flat_map(committed);
     let tags: Vec<_> = delivered.filter_map(|(tag, _)| tag).collect();
@@ -124,7 +124,7 @@ fn submissions_gather_while_the_thread_is_busy() {
     log.submit(0, &[0]).unwrap();
     log.begin();
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
-    // The thread is held in its callback, as by a slow disk; nobody who submits notices.
+    // The thread is held in its callback, as if by a slow disk; no submitter notices.
     for tag in 1..=100 {
         log.submit(tag, &[1]).unwrap();
         log.begin();
@@ -218,7 +218,7 @@ fn only_a_close_leaves_an_image() {
     assert_eq!((opened.clean_stop, opened.committed.len()), (None, 1));
 }
 
-/// A log with room for two of the three entries that were submitted to it, and the index up to which it is full.
+/// A log with room for two of the three entries submitted to it, and the index up to which it is full.
 fn full(path: &Path) -> (LogThread, Receiver<Delivery>, u64) {
     let mut engine = open(path).engine;
     engine.log_bytes_max = engine.log_size().bytes + 250;
@@ -246,7 +246,7 @@ fn what_finds_no_room_waits_for_the_snapshot_and_keeps_its_place() {
         b"state".to_vec()
     };
     log.snapshot(index, image).unwrap();
-    // Whoever comes later comes later, also where somebody else flushes.
+    // Later submissions come later, even if another thread flushes.
     log.submit(4, &[4]).unwrap();
     log.begin();
     log.flusher().flush();

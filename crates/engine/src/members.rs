@@ -1,32 +1,32 @@
-//! Who is in the group: voters, of whom a majority decides, and learners, who only listen until they know enough to vote.
+//! Who is in the group: voters, a majority of which decides, and learners, which only listen until they know enough to vote.
 
 use raft::eraftpb::{ConfChange, ConfChangeType, ConfState};
 
 use crate::seal::Fields;
 
-/// The highest number that a node may have, and so how many there can be.
+/// The highest node number, and so the maximum number of nodes.
 pub const NODES_MAX: u64 = 255;
 
 /// The members of a group, in the order of their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Members {
-    /// They decide.
+    /// The members that decide.
     pub voters: Vec<u64>,
-    /// They listen.
+    /// The members that only listen.
     pub learners: Vec<u64>,
-    /// They are the members from this index of the log on at least. A newcomer gets a snapshot with members that are later
-    /// than it, because it must be one of them.
+    /// The members are these at least from this index of the log on. A newcomer gets a snapshot with later members, because
+    /// it must be one of them.
     pub at: u64,
 }
 
-/// One step from some members to others. A newcomer is a learner first.
+/// One step of a change of members. A newcomer is first a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberChange {
-    /// A node that is no member listens from now on.
+    /// A node that is not a member becomes a learner.
     AddLearner(u64),
-    /// A learner votes from now on.
+    /// A learner becomes a voter.
     Promote(u64),
-    /// A member is none any more.
+    /// A member is removed.
     Remove(u64),
 }
 
@@ -36,7 +36,7 @@ pub enum MemberError {
     /// Only the leader changes the members.
     #[error("this node does not lead")]
     NotLeading,
-    /// Members change one at a time.
+    /// Only one change of the members at a time.
     #[error("another change of the members is under way")]
     UnderWay,
     /// It is a member already.
@@ -45,13 +45,13 @@ pub enum MemberError {
     /// Only a learner can be promoted, and only a member removed.
     #[error("node {0} is no such member")]
     NoMember(u64),
-    /// Numbers of nodes are 1 to [`NODES_MAX`].
+    /// Node numbers are 1 to [`NODES_MAX`].
     #[error("{0} is no number of a node: those are 1 to {NODES_MAX}")]
     Number(u64),
     /// As a voter it would hold up everybody.
     #[error("node {0} has not caught up: it lacks {1} entries")]
     Behind(u64, u64),
-    /// Somebody must decide.
+    /// There must be a voter.
     #[error("node {0} is the only voter")]
     LastVoter(u64),
 }
@@ -65,17 +65,17 @@ impl Members {
         }
     }
 
-    /// Whether there is nobody else.
+    /// Whether this node is the only member.
     pub(crate) fn is_alone(&self, node: u64) -> bool {
         self.voters == [node] && self.learners.is_empty()
     }
 
-    /// Whether a node votes or listens.
+    /// Whether a node is a voter or a learner.
     pub fn contains(&self, node: u64) -> bool {
         self.voters.contains(&node) || self.learners.contains(&node)
     }
 
-    /// Everybody, voters first.
+    /// All members, voters first.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.voters.iter().chain(&self.learners).copied()
     }
@@ -114,8 +114,8 @@ impl Members {
         Ok(members)
     }
 
-    /// How raft gets from these members to others, one change at a time. There is one, except for a newcomer that knows no
-    /// members yet.
+    /// How raft gets from these members to others, one change at a time. There is one step, except for a newcomer that knows
+    /// no members yet.
     pub(crate) fn steps_to(&self, wanted: &Members) -> Vec<ConfChange> {
         let step = |kind, node: &u64| ConfChange {
             change_type: kind,
@@ -144,7 +144,7 @@ impl Members {
         }
     }
 
-    /// Nothing for bytes that name a member twice, or name node 0.
+    /// `None` for bytes that name a member twice, or name node 0.
     pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let at = fields.u64()?;
         let mut nodes = || {

@@ -1,5 +1,5 @@
-//! Raft's messages as bytes. Raft's own codec (protobuf) never sees a byte that came over a network; this one refuses
-//! whatever raft would not have sent, because raft takes that for granted and panics where it does not hold.
+//! Raft's messages as bytes. Raft's own codec (protobuf) never sees a byte that came over a network. This one refuses
+//! whatever raft would not have sent, because raft takes such things for granted and panics if they do not hold.
 //!
 //! ```text
 //! kind      1
@@ -15,13 +15,13 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use crate::bundle::BUNDLE_BYTES_MAX;
 use crate::seal::Fields;
 
-/// The longest context: a read's is the longest.
+/// The longest context: that of a read.
 const CONTEXT_BYTES_MAX: usize = 64;
 
-/// What an entry has before its data, at least.
+/// The minimum of what an entry has before its data.
 const ENTRY_HEAD_BYTES: usize = 1 + 8 + 8 + 2 + 4;
 
-/// The kinds that travel as they are, by their numbers. A snapshot travels in pieces, and what is proposed as a bundle.
+/// The kinds that travel unchanged, by number. A snapshot travels in pieces, and proposals in bundles.
 const KINDS: [(u8, MessageType); 11] = [
     (1, MessageType::MsgAppend),
     (2, MessageType::MsgAppendResponse),
@@ -36,7 +36,7 @@ const KINDS: [(u8, MessageType); 11] = [
     (11, MessageType::MsgTimeoutNow),
 ];
 
-/// Appends a message, or says that it is of a kind that does not travel.
+/// Appends a message. False if it is of a kind that does not travel.
 pub(crate) fn write(message: &Message, into: &mut Vec<u8>) -> bool {
     let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type);
     let Some((kind, _)) = kind else { return false };
@@ -52,7 +52,7 @@ pub(crate) fn write(message: &Message, into: &mut Vec<u8>) -> bool {
     ] {
         into.extend_from_slice(&field.to_le_bytes());
     }
-    // The engine gives no longer one.
+    // The engine makes none longer.
     into.push(message.context.len() as u8);
     into.extend_from_slice(&message.context);
     into.extend_from_slice(&(message.entries.len() as u32).to_le_bytes());
@@ -72,7 +72,7 @@ fn write_entry(entry: &Entry, into: &mut Vec<u8>) {
     into.extend_from_slice(&entry.data);
 }
 
-/// Reads a message to `to` from `from`. Nothing unless it is one that raft could have sent.
+/// Reads a message to `to` from `from`. `None` unless raft could have sent it.
 pub(crate) fn read(body: &Bytes, from: u64, to: u64) -> Option<Message> {
     let mut fields = Fields(body);
     let number = fields.u8()?;
@@ -132,7 +132,7 @@ fn read_entry(body: &Bytes, fields: &mut Fields<'_>) -> Option<Entry> {
     })
 }
 
-/// Whether a message is whole in itself. What it says may still be wrong.
+/// Whether a message is consistent in itself. What it says may still be wrong.
 fn is_possible(message: &Message) -> bool {
     // Raft takes a message without a term for one of its own.
     let has_term = message.term > 0;
@@ -140,7 +140,7 @@ fn is_possible(message: &Message) -> bool {
     match message.msg_type {
         MessageType::MsgAppend => {
             let (mut index, mut term) = (message.index, message.log_term);
-            // An entry without a term would match any place behind the end of a log.
+            // An entry without a term would match any place after the end of a log.
             has_term
                 && (index == 0) == (term == 0)
                 && entries.iter().all(|entry| {
@@ -278,7 +278,7 @@ mod tests {
                 let at = rng.next_u64() as usize % bytes.len();
                 bytes[at] = rng.next_u64() as u8;
             }
-            // What is read can be written again.
+            // What was read can be written again.
             match again(bytes) {
                 Some(message) => assert_eq!(again(written(&message)), Some(message)),
                 None => refused += 1,

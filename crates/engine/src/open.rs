@@ -1,4 +1,4 @@
-//! Opening: what the directory holds is checked, a new start begins, and the log is replayed.
+//! Opening: checks what the directory holds, begins a new start, and replays the log.
 
 use std::fmt;
 use std::path::Path;
@@ -28,20 +28,20 @@ use crate::store::{Base, Change, CleanStopMark, Flushed, Store, Stored};
 use crate::submissions::{Intake, Submissions};
 use crate::witness::Witness;
 
-/// What the directory is known to be.
+/// What is known about the directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// What this machine last wrote.
+    /// It is what this machine last wrote.
     #[default]
     Ordinary,
-    /// A backup that was copied back, or the rest of a damaged store. Its starts may have been used
-    /// since, so a new generation of starts begins; what a clean stop left in it is dropped.
+    /// It is a backup that was copied back, or the rest of a damaged store. Its starts may have been used since, so a new
+    /// generation of starts begins; what a clean stop left in it is dropped.
     Restored,
 }
 
-/// What an open found. To rebuild the state machine: load the snapshot, apply the committed
-/// entries in order. Entries may have been applied and acted on before the last stop, so applying
-/// them must not depend on it: from the last snapshot on, every entry comes at least once.
+/// What an open found. To rebuild the state machine, load the snapshot and apply the committed entries in order. Entries may
+/// have been applied and acted on before the last stop, so applying them must not depend on that: after the last snapshot,
+/// every entry comes at least once.
 #[derive(Debug)]
 pub struct Opened {
     /// Ready to propose.
@@ -50,12 +50,12 @@ pub struct Opened {
     pub snapshot: Option<StoredSnapshot>,
     /// Everything committed after it.
     pub committed: Vec<Committed>,
-    /// What the last [`Engine::close`] left, if nothing has been opened since. A damaged one counts
-    /// as none: the start is then as careful as after a crash.
+    /// What the last [`Engine::close`] left, if nothing was opened since. If it is damaged, there is none: the start is then
+    /// as careful as after a crash.
     pub clean_stop: Option<Vec<u8>>,
-    /// Where the log of a restored directory is broken; what came after it is lost.
+    /// Where the log of a restored directory is broken; what came after that is lost.
     pub cut_off: Option<String>,
-    /// What an operator should know: files that were open to others, a clean stop's image that is damaged.
+    /// What an operator should know, for example files that were open to others, or a damaged image of a clean stop.
     pub notes: Vec<String>,
 }
 
@@ -68,51 +68,49 @@ pub struct StoredSnapshot {
     pub image: Vec<u8>,
 }
 
-/// How many messages with entries may be on their way to a member, unanswered.
+/// How many messages with entries may be on their way to a member without an answer.
 const MESSAGES_MAX: usize = 64;
 
-/// How much a leader's log may hold that is not committed, 128 MiB: twice what it proposes itself.
+/// How much uncommitted data a leader's log may hold, 128 MiB: twice what it proposes itself.
 const UNCOMMITTED_BYTES_MAX: u64 = 2 * UNFLUSHED_BYTES_MAX as u64;
 
 const STORE: &str = "store";
 
-/// What must be free on the disk for a start, 2 MiB: its number and the witness are written, and perhaps a segment begun
-/// or made longer. A damaged log that is written anew needs its own length, too.
+/// The free space that a start needs, 2 MiB: it writes its number and the witness, and perhaps begins or extends a segment. A
+/// damaged log that is rewritten needs its own length, too.
 pub const START_BYTES: u64 = 2 << 20;
 
 /// The witness, and the names of new files.
 const _: () = assert!(START_BYTES >= STEP_BYTES_MAX + (64 << 10));
 
-/// How long the files must be that the process may write, 80 MiB: one flush holds up to
-/// [`UNFLUSHED_BYTES_MAX`].
+/// The file length that the process must be allowed to write, 80 MiB: one flush holds up to [`UNFLUSHED_BYTES_MAX`].
 pub const FILE_BYTES_MIN: u64 = 80 << 20;
 
-/// A data directory that was read and found to be whole. Nothing in it has been changed yet: that begins with
-/// [`Found::take_over`].
+/// A data directory that was read and found intact. Nothing in it has been changed yet; [`Found::take_over`] is the first to
+/// do so.
 #[derive(Debug)]
 pub struct Found {
     dir: Directory,
     pub(crate) examined: Examined,
     replayed: Replayed,
-    /// What every segment begins with, and the entries if they are to be written anew.
+    /// What every segment begins with, and the entries if they are to be rewritten.
     remembered: Change,
     scratch: Option<Vec<ScratchRecord>>,
 }
 
 impl Engine {
-    /// Opens or creates a data directory. When this returns, the number of this start has durably risen, and a
-    /// clean stop's image, if there was one, is durably consumed. A directory that is refused stays as it was, byte for
-    /// byte.
+    /// Opens or creates a data directory. When this returns, the number of this start has durably risen, and a clean stop's
+    /// image, if there was one, is durably consumed. A directory that is refused stays as it was, byte for byte.
     pub fn open(path: impl AsRef<Path>, opening: Opening) -> Result<Opened, OpenError> {
         Engine::examine(path, opening)?.take_over()
     }
 
-    /// Reads the data directory of node 1, or of a group of one, and locks it, and changes nothing.
+    /// Reads and locks the data directory of node 1, or of a group of one, without changing anything.
     pub fn examine(path: impl AsRef<Path>, opening: Opening) -> Result<Found, OpenError> {
         Engine::examine_as(path, opening, Setup::default())
     }
 
-    /// Reads a data directory and locks it, and changes nothing.
+    /// Reads and locks a data directory without changing anything.
     pub fn examine_as(
         path: impl AsRef<Path>,
         opening: Opening,
@@ -171,8 +169,8 @@ impl Found {
         self.examined.snapshot.as_ref()
     }
 
-    /// The records of the last start's [`Scratch`](crate::Scratch) file, if they are believed: all of them are there, and the
-    /// machine has not been booted since.
+    /// The records of the last start's [`Scratch`](crate::Scratch) file, if they can be trusted: all of them are there, and
+    /// the machine has not been rebooted since.
     pub fn scratch(&self) -> Option<&[ScratchRecord]> {
         self.scratch.as_deref()
     }
@@ -182,7 +180,7 @@ impl Found {
         &self.examined.committed
     }
 
-    /// Who is in, as far as the directory knows: nobody, if no group has let its node in yet.
+    /// The members, as far as the directory knows; empty if no group has let its node in yet.
     pub fn members(&self) -> &Members {
         &self.examined.base.members
     }
@@ -192,7 +190,7 @@ impl Found {
         self.examined.start
     }
 
-    /// Makes the start that begins later than this one: the node had it before, with another directory.
+    /// Makes the next start later than this one: the node had it before, with another directory.
     pub fn start_above(&mut self, last: u32) -> Result<(), OpenError> {
         let start = self.examined.start;
         if start.number() <= last {
@@ -202,7 +200,7 @@ impl Found {
         Ok(())
     }
 
-    /// Whether there is nothing in it yet.
+    /// Whether it is still empty.
     pub(crate) fn is_new(&self) -> bool {
         !self.dir.file(STORE).exists()
     }
@@ -214,7 +212,7 @@ impl Found {
         self
     }
 
-    /// Goes on with the directory: from here on it is written to.
+    /// Takes the directory over: from here on it is written to.
     pub fn take_over(self) -> Result<Opened, OpenError> {
         let dir = &self.dir;
         enough_room(dir, START_BYTES + rewritten_bytes(&self.remembered))?;
@@ -226,7 +224,7 @@ impl Found {
         let path = dir.file(STORE);
         let mut remembered = self.remembered;
         if self.replayed.rewrite {
-            // Were this start interrupted, any later one would take the new log for what it is.
+            // If this start is interrupted, any later one takes the new log for what it is.
             remembered.start = Some(self.examined.start);
             remembered.clean_stop = Some(CleanStopMark::Consumed);
         }
@@ -238,9 +236,9 @@ impl Found {
     }
 }
 
-/// How long the log is that is written anew: there are no entries if none is.
+/// The length of the rewritten log; 0 without a rewrite, because then there are no entries.
 pub(crate) fn rewritten_bytes(remembered: &Change) -> u64 {
-    // More than an entry has beside its data.
+    // More than an entry has in addition to its data.
     const HEAD_BYTES: u64 = 64;
     let entries = remembered.entries.iter();
     byte_of(
@@ -268,7 +266,7 @@ fn enough_room(dir: &Directory, needed: u64) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The witness of an existing directory, or a fresh one.
+/// The witness of an existing directory, or a new one.
 fn witness(dir: &Directory, opening: Opening) -> Result<Witness, OpenError> {
     let has_store = dir.file(STORE).exists();
     match (Witness::read(dir), has_store) {
@@ -406,7 +404,7 @@ impl Examined {
             failed: None,
         };
         engine.elections.draw();
-        // What is known to be committed, with all members that it brings.
+        // What is known to be committed, with all the members that it brings.
         let mut committed = engine.flush().map_err(|error| error.0)?;
         if engine.is_alone() {
             let elected = engine.node.campaign();
@@ -426,9 +424,9 @@ impl Examined {
     }
 }
 
-/// What a start may hand out: with others, only what is known to be committed.
+/// What a start may hand out: in a group, only what is known to be committed.
 fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
-    // A removal of the others that is not committed does not make a node the only one.
+    // An uncommitted removal of the others does not make a node the only one.
     let base = log.base_at(log.commit().max(log.snapshot_mark().index));
     let members = base.map(|base| base.members).unwrap_or_default();
     let alone = members.is_alone(setup.node);
@@ -452,7 +450,7 @@ fn next_start(
                 index,
                 index_witnessed: witness.index,
                 segment: match witness.flushed {
-                    // A witness of the format before knows no segment.
+                    // A witness of the previous format knows no segment.
                     Flushed { sequence: 0, .. } => "the log".into(),
                     Flushed { segment, .. } => format!("the log's segment {}", file_name(segment)),
                 },
@@ -489,7 +487,7 @@ mod tests {
     use crate::origin::Origin;
     use raft::eraftpb::{Entry, EntryType};
 
-    /// A founder that has removed the other member of two, and has not heard from it that it did.
+    /// A founder that has removed the other of two members, and has not heard that it agreed.
     #[test]
     fn a_removal_that_is_not_committed_commits_nothing() {
         let entry = |index: u64, sequence: u64| {

@@ -1,5 +1,4 @@
-//! Who proposed an entry: what a start of a node proposes is numbered, so that a proposal can be recognised wherever it
-//! comes out.
+//! Who proposed an entry. The proposals of a start are numbered, so that each can be recognised wherever it comes out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +6,7 @@ use std::fmt;
 use crate::members::NODES_MAX;
 use crate::seal::Fields;
 
-/// The name of a proposal. No two proposals have the same one.
+/// The name of a proposal. No two proposals share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// The node that proposed it.
@@ -35,8 +34,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// How far the log has come with what each node proposed. Only the next proposal of a node's latest start counts: what was
-/// submitted twice, or by a start that has ended, is recognised by it on all nodes alike.
+/// How far the log has come with each node's proposals. Only the next proposal of a node's latest start counts: what was
+/// submitted twice, or by a start that has ended, is recognised on all nodes alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Origins(BTreeMap<u64, Last>);
 
@@ -48,7 +47,7 @@ struct Last {
 }
 
 impl Origins {
-    /// Whether these proposals are next; then they count.
+    /// Whether these proposals are next; if so, they count from now on.
     pub(crate) fn take(&mut self, first: Origin, count: u64) -> bool {
         let is_next = self.is_next(first) && count > 0;
         if is_next {
@@ -74,7 +73,7 @@ impl Origins {
         }
     }
 
-    /// How much of what a start proposed has counted; nothing if a later start's has.
+    /// How much of what a start proposed has counted; 0 if a later start's has.
     pub(crate) fn of(&self, node: u64, start: u64) -> u64 {
         let last = self.0.get(&node).filter(|last| last.start == start);
         last.map_or(0, |last| last.sequence)

@@ -1,16 +1,16 @@
-//! Writing past the system's cache. Nobody reads the log again while it is written, so a copy of it in the cache only
-//! costs the time of making it and of looking for what has to be written back: flushes of 9 and 17 KB took a sixth to a third
-//! less time without (ext4 on virtio). The system then takes nothing but whole pages, from memory that begins at one.
+//! Writing past the system's cache. Nobody reads the log again while it is written, so a copy in the cache only costs the
+//! time of making it and of looking for what must be written back. Without it, flushes of 9 and 17 KB took a sixth to a third
+//! less time (ext4 on virtio). The system then accepts only whole pages, from page-aligned memory.
 
 use std::fs::File;
 
-/// What a page has; also on disks with sectors of that length.
+/// The size of a page, even on disks with sectors of that size.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Memory for more than twice this is not kept for a shorter write.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Whole pages in the making, in memory that begins at one.
+/// Whole pages that are being filled, in page-aligned memory.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     bytes: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Zeroes of a length, which is a multiple of a page's.
+    /// Zeroes of this length, which is a multiple of a page's.
     pub(crate) fn zeroes(&mut self, len: usize) -> &mut [u8] {
         debug_assert!(len.is_multiple_of(PAGE_BYTES));
         let room = len + PAGE_BYTES;
@@ -34,7 +34,7 @@ impl Pages {
     }
 }
 
-/// Has the system write a file past its cache, where it can. Where it cannot, nothing changes but the speed.
+/// Makes the system write a file past its cache, if it can. If not, only the speed differs.
 pub(crate) fn past_the_cache(file: &File) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::DIRECT);
@@ -42,7 +42,8 @@ pub(crate) fn past_the_cache(file: &File) {
     let _ = file;
 }
 
-/// Has the system write a file as every other, after it has refused a write past its cache. Says whether that is new.
+/// Makes the system write a file through its cache again, after it has refused a write past it. Says whether that is a
+/// change.
 pub(crate) fn through_the_cache(file: &File) -> bool {
     #[cfg(target_os = "linux")]
     {

@@ -1,5 +1,5 @@
-//! A snapshot on its way to a member that lacks what the log no longer has: piece by piece, each asked for by the receiver,
-//! so that neither side has more than one of them in memory.
+//! A snapshot on its way to a member that lacks what the log no longer has. It travels piece by piece, and the receiver asks
+//! for each, so that neither side has more than one of them in memory.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::store::{Base, SnapshotMark};
 /// The longest piece, 256 KiB.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
-/// After so many ticks without an answer a piece is sent again.
+/// After this many ticks without an answer a piece is sent again.
 const REPEAT_TICKS: u32 = 4;
 
-/// After so many ticks without progress the transfer is given up. Raft begins another when the receiver is heard of.
+/// After this many ticks without progress the transfer is given up. Raft begins another when it hears from the receiver.
 const GIVE_UP_TICKS: u32 = 40;
 
-/// A part of a snapshot, with all that the receiver must know of the whole.
+/// A part of a snapshot, with all that the receiver must know about the whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The sender's, who leads.
+    /// The term of the sender, which leads.
     pub(crate) term: u64,
     pub(crate) base: Base,
-    /// How long the image is.
+    /// The length of the image.
     pub(crate) bytes: u64,
     /// The image's checksum.
     pub(crate) sum: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) mark: SnapshotMark,
-    /// Where the next piece begins; at the end if nothing is lacking.
+    /// Where the next piece begins; at the end if nothing is missing.
     pub(crate) offset: u64,
 }
 
@@ -106,7 +106,7 @@ impl Wanted {
     }
 }
 
-/// What this node sends and what it receives.
+/// What this node sends and receives.
 #[derive(Default)]
 pub(crate) struct Transfers {
     sending: BTreeMap<u64, Sending>,
@@ -118,11 +118,11 @@ struct Sending {
     base: Base,
     source: Result<Box<dyn Source>, DiskError>,
     offset: u64,
-    /// The piece there has been sent.
+    /// Whether the piece at `offset` has been sent.
     sent: bool,
     /// Ticks since then.
     silent: u32,
-    /// Ticks since the receiver has got further.
+    /// Ticks since the receiver last made progress.
     stuck: u32,
 }
 
@@ -133,10 +133,10 @@ struct Arriving {
     received: u64,
 }
 
-/// What came of an answer.
+/// The effect of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It is about a transfer that has ended.
+    /// It concerns a transfer that has ended.
     Stale,
     /// The next piece is to be sent.
     Next,
@@ -144,17 +144,17 @@ pub(crate) enum Progress {
     Done,
 }
 
-/// What came of a piece.
+/// The effect of a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// This is to be answered.
+    /// Answer with this.
     Wants(Wanted),
-    /// That was the last one: the image is there.
+    /// It was the last one: the image is complete. Answer with this.
     Complete(Wanted),
 }
 
 impl Transfers {
-    /// Begins to send a snapshot, unless it is under way.
+    /// Begins to send a snapshot, unless it is being sent already.
     pub(crate) fn begin(&mut self, to: u64, term: u64, base: Base, shelf: &dyn Shelf) {
         let under_way = self.sending.get(&to);
         if under_way.is_some_and(|sending| sending.base.mark == base.mark && sending.term == term) {
@@ -212,7 +212,7 @@ impl Transfers {
         Progress::Next
     }
 
-    /// Time passes: the receivers whose piece is to be sent again, and those that are given up.
+    /// Advances time. Returns the receivers to which a piece is sent again, and those that are given up.
     pub(crate) fn tick(&mut self) -> (Vec<u64>, Vec<u64>) {
         let (mut again, mut given_up) = (Vec::new(), Vec::new());
         for (to, sending) in &mut self.sending {
@@ -228,7 +228,7 @@ impl Transfers {
         (again, given_up)
     }
 
-    /// This node does not lead any more.
+    /// This node no longer leads.
     pub(crate) fn stop_sending(&mut self) {
         self.sending.clear();
     }
@@ -247,7 +247,7 @@ impl Transfers {
             if piece.offset != 0 {
                 return Ok(wants(0));
             }
-            // Whatever else was on its way is of no use any more.
+            // Another snapshot that was arriving is no longer needed.
             self.arriving = None;
             let sink = shelf.sink(&snapshot_name(mark.index), mark.index, piece.sum)?;
             self.arriving = Some(Arriving {
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Every piece and every answer may be lost or come twice.
+    /// Every piece and every answer may be lost or repeated.
     #[test]
     fn an_image_arrives_whole_over_a_link_that_loses_and_repeats() {
         let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,10 +1,10 @@
-//! When to take a snapshot: often enough that the log stays short to replay, seldom enough that
-//! writing images costs little beside writing the log.
+//! When to take a snapshot: often enough that the log is short to replay, seldom enough that writing images costs little
+//! compared to writing the log.
 
 use crate::engine::LOG_BYTES_MAX;
 use crate::log::LogSize;
 
-/// A snapshot is due after so many entries or bytes, whichever comes first.
+/// A snapshot is due after this many entries or bytes, whichever comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotPolicy {
     /// Due after this many entries.
@@ -24,9 +24,9 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// Whether a log of this size should be replaced by a snapshot, if the last one had so many bytes, and so many of
-    /// them are of what is gone since. A large image is written more seldom: the log grows as long as the image. One that is
-    /// mostly of what is gone is written anew. So disk use and writing stay in proportion to what lives.
+    /// Whether a snapshot should replace a log of this size, given the size of the last image and how many bytes of it have
+    /// gone since. A large image is written less often: the log grows as long as the image. An image that is mostly gone is
+    /// rewritten. So disk use and writing stay in proportion to what lives.
     pub fn due(&self, log: LogSize, image_bytes: u64, gone_bytes: u64) -> bool {
         if gone_bytes >= self.bytes.max(image_bytes / 2) {
             return true;

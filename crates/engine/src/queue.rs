@@ -1,5 +1,5 @@
-//! What waits for the log's thread. Putting something in never waits for the disk; taking out
-//! takes everything at once, which is what makes one flush serve all that wait.
+//! What waits for the log's thread. Adding never waits for the disk; taking takes everything at once, so that one flush
+//! serves all that wait.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ pub const QUEUED_MAX: usize = 65_536;
 /// How many bytes may wait for the log's thread, 32 MiB: half of what one flush may hold.
 pub const QUEUED_BYTES_MAX: usize = 32 << 20;
 
-/// How many bytes of frames that were heard may wait, 64 MiB. What comes beyond is lost, as on the way.
+/// How many bytes of received frames may wait, 64 MiB. More are lost, as if on the way.
 pub const HEARD_BYTES_MAX: usize = 64 << 20;
 
-/// Why a request was not queued. It is certain that nothing came of it.
+/// Why a request was not queued. It certainly had no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// [`QUEUED_MAX`] or [`QUEUED_BYTES_MAX`] is reached; the disk is slower than what is asked.
+    /// [`QUEUED_MAX`] or [`QUEUED_BYTES_MAX`] is reached: the disk is slower than the requests.
     #[error("too much waits for the disk")]
     Full,
     /// A snapshot is still being written.
@@ -44,19 +44,19 @@ impl fmt::Debug for DrawImage {
     }
 }
 
-/// What the log's thread has to do. Entries are one run of bytes, so that whoever submits one gives no memory away that
-/// another thread would have to free.
+/// Work for the log's thread. Entries are one run of bytes, so that no submitter gives away memory that another thread would
+/// have to free.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     data: Vec<u8>,
-    /// The tags of the entries and where each ends.
+    /// The tags of the entries, and where each ends.
     entries: Vec<(u64, usize)>,
     /// What is to be done before the entries are proposed.
     pub(crate) asks: Vec<Ask>,
     pub(crate) requests: Vec<Request>,
 }
 
-/// What is asked of a log among others; whoever does the log's work does this, too.
+/// A request to a log in a group. Any thread that does the log's work also does this.
 #[derive(Debug)]
 pub(crate) enum Ask {
     Heard { from: u64, frame: Bytes },
@@ -68,7 +68,7 @@ pub(crate) enum Ask {
     Lead(u64),
 }
 
-/// What is asked of the log's own thread beside entries. None of it depends on the entries that wait with it.
+/// A request to the log's own thread apart from entries. None depends on the entries that wait with it.
 #[derive(Debug)]
 pub(crate) enum Request {
     Snapshot { index: u64, image: DrawImage },
@@ -85,17 +85,17 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     batch: Batch,
-    /// Of the frames in it.
+    /// The bytes of the frames in it.
     heard_bytes: usize,
     /// Whether it may be taken.
     begun: bool,
-    /// The log has no room for the entries; they wait for a snapshot.
+    /// Whether the log has no room for the entries, which wait for a snapshot.
     held: bool,
     snapshot_in_progress: bool,
     stopped: bool,
 }
 
-/// What an emptied batch may keep of its memory.
+/// How much memory an emptied batch may keep.
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Batch {
@@ -125,7 +125,7 @@ impl Batch {
         !self.entries.is_empty()
     }
 
-    /// It says to end the log.
+    /// Whether it ends the log.
     pub(crate) fn closes(&self) -> bool {
         let close = |request: &Request| matches!(request, Request::Close { .. });
         self.requests.iter().any(close)
@@ -149,7 +149,7 @@ impl Waiting {
         }
     }
 
-    /// Nobody is held any more: what waits is to be refused.
+    /// Nothing is held any more: what waits is to be refused.
     fn stop(&mut self) {
         self.stopped = true;
         self.held = false;
@@ -158,7 +158,7 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Puts an entry in; it may be taken once [`Queue::begin`] was called.
+    /// Adds an entry; it may be taken after [`Queue::begin`].
     pub(crate) fn append(&self, tag: u64, data: &[u8]) -> Result<(), SubmitError> {
         let mut waiting = self.lock();
         if waiting.stopped {
@@ -174,7 +174,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts something in for whoever does the log's work next.
+    /// Adds an ask for the thread that does the log's work next.
     pub(crate) fn ask(&self, ask: Ask) {
         let mut waiting = self.lock();
         if let Ask::Heard { frame, .. } = &ask {
@@ -191,12 +191,12 @@ impl Queue {
         !self.lock().batch.asks.is_empty()
     }
 
-    /// Whether something waits that may be taken, begun or not.
+    /// Whether anything waits that may be taken, begun or not.
     pub(crate) fn may_be_taken(&self) -> bool {
         self.lock().may_be_taken()
     }
 
-    /// Makes the log's thread look after the log, whatever waits.
+    /// Makes the log's thread look at the log, whatever waits.
     pub(crate) fn wake(&self) {
         self.lock().begun = true;
         self.arrived.notify_one();
@@ -228,7 +228,7 @@ impl Queue {
         self.put(self.lock(), Request::Written(written));
     }
 
-    /// Whatever came of it, entries that waited for it are taken again.
+    /// Whatever the result, entries that waited for it may be taken again.
     pub(crate) fn snapshot_ended(&self) {
         let mut waiting = self.lock();
         waiting.snapshot_in_progress = false;
@@ -236,8 +236,8 @@ impl Queue {
         waiting.begun = waiting.may_be_taken();
     }
 
-    /// Puts a batch's entries from the nth on back, in front of those that came after them, to wait for a snapshot. Nothing
-    /// waits after the end.
+    /// Puts a batch's entries from the nth on back, before those that came later, to wait for a snapshot. Nothing waits after
+    /// the end.
     pub(crate) fn hold(&self, held: &Batch, nth: usize) {
         let mut waiting = self.lock();
         let later = Batch {
@@ -266,14 +266,14 @@ impl Queue {
         self.lock().stop();
     }
 
-    /// Waits until there is something that may be taken.
+    /// Waits until there is something to take.
     pub(crate) fn wait(&self) {
         let waiting = self.lock();
         let begun = self.arrived.wait_while(waiting, |waiting| !waiting.begun);
         drop(begun.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Waits until there is something that may be taken, or something was asked for, or the time has come.
+    /// Waits until there is something to take or an ask, or until the time has come.
     pub(crate) fn wait_until(&self, due: Instant) {
         let mut waiting = self.lock();
         loop {
@@ -289,7 +289,7 @@ impl Queue {
         }
     }
 
-    /// Everything that waits, into a batch whose memory is used again. Entries that are held stay.
+    /// Takes everything that waits, into a batch whose memory is reused. Entries that are held stay.
     pub(crate) fn take(&self, batch: &mut Batch) {
         let mut waiting = self.lock();
         waiting.take_entries(batch);
@@ -297,7 +297,7 @@ impl Queue {
         std::mem::swap(&mut waiting.batch.requests, &mut batch.requests);
     }
 
-    /// As [`Queue::take`], without what only the log's own thread does.
+    /// Like [`Queue::take`], without the requests for the log's own thread.
     pub(crate) fn take_entries(&self, batch: &mut Batch) {
         self.lock().take_entries(batch);
     }
@@ -309,7 +309,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

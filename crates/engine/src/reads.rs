@@ -1,5 +1,5 @@
-//! Asks how far the log had come at least, so that whoever has applied it that far reads nothing old. Raft answers with an
-//! index after a majority has confirmed that its leader still leads.
+//! Read indexes: asks how far the log had come at least, so that a node that has applied it that far reads nothing old. Raft
+//! answers with an index after a majority has confirmed that its leader still leads.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::links::Peer;
 use crate::seal::Fields;
 
-/// After so many ticks without an answer raft is asked again: a question may be lost.
+/// After this many ticks without an answer raft is asked again: a question may be lost.
 const REPEAT_TICKS: u32 = 3;
 
 /// An answer: every ask up to this one may read once this index is applied.
@@ -16,11 +16,11 @@ const REPEAT_TICKS: u32 = 3;
 pub struct ReadIndex {
     /// The latest ask that it is for; see [`Engine::ask_read`](crate::Engine::ask_read).
     pub ask: u64,
-    /// What must be applied before.
+    /// The index that must be applied first.
     pub index: u64,
 }
 
-/// Asks are numbered. One question serves all that were there when it was sent.
+/// Asks are numbered. One question serves all asks made before it was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     asked: u64,
@@ -35,7 +35,7 @@ impl Reads {
         self.asked
     }
 
-    /// The question to be sent now, if there is one.
+    /// The question to send now, if any.
     pub(crate) fn question(&mut self, node: u64, start: u64) -> Option<Vec<u8>> {
         if self.sent == self.asked {
             return None;
@@ -56,7 +56,7 @@ impl Reads {
         self.sent = self.answered;
     }
 
-    /// What raft's answer to a question means, if it is one of this start's and new.
+    /// The meaning of raft's answer to a question, if the question is this start's and the answer is new.
     pub(crate) fn answer(
         &mut self,
         context: &Bytes,
@@ -75,7 +75,7 @@ impl Reads {
     }
 }
 
-/// Who asks with this question.
+/// The start that asks with this question.
 pub(crate) fn asker(question: &[u8]) -> Option<Peer> {
     let mut fields = Fields(question);
     Some(Peer {
@@ -84,22 +84,22 @@ pub(crate) fn asker(question: &[u8]) -> Option<Peer> {
     })
 }
 
-/// What a leader does about the asks of all starts, its own included.
+/// What a leader does with the asks of all starts, its own included.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    /// These get no answer as long as this node leads.
+    /// Starts that get no answer as long as this node leads.
     refused: BTreeSet<Peer>,
     asked: BTreeSet<Peer>,
     answered: BTreeSet<Peer>,
 }
 
 impl Desk {
-    /// A leader has been asked.
+    /// A leader was asked.
     pub(crate) fn asked(&mut self, question: &[u8]) {
         self.asked.extend(asker(question));
     }
 
-    /// Whether a leader may give this answer. It counts as given.
+    /// Whether a leader may give this answer. If so, it counts as given.
     pub(crate) fn may_answer(&mut self, question: &[u8]) -> bool {
         let Some(peer) = asker(question).filter(|peer| !self.refused.contains(peer)) else {
             return false;
@@ -116,7 +116,7 @@ impl Desk {
         self.refused.remove(&peer);
     }
 
-    /// This node leads no more, or anew: whatever it was told belongs to the past.
+    /// This node no longer leads, or leads anew: whatever it was told before is void.
     pub(crate) fn forget(&mut self) {
         self.refused.clear();
     }

@@ -1,5 +1,5 @@
-//! Founding anew: a group of one that begins with the image of another's state machine. A restored backup and a forced
-//! recovery do so; both have to say under which start, because starts of before must not be used a second time.
+//! Founding anew: a group of one that begins with the image of another group's state machine. A restored backup and a forced
+//! recovery do so. Both must say with which start to begin, because earlier starts must not be used a second time.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::start::Start;
 /// Why no group was founded anew. The directory is of no use then.
 #[derive(Debug, thiserror::Error)]
 pub enum RefoundError {
-    /// It is somebody's.
+    /// It belongs to a node already.
     #[error("there is something in it already; a group is founded anew in a new directory")]
     NotNew,
     /// It cannot be opened.
@@ -49,7 +49,7 @@ impl Engine {
 }
 
 impl Found {
-    /// Begins a directory that is new with this start.
+    /// Begins a new directory with this start.
     fn starting_at(mut self, start: Start) -> Result<Found, RefoundError> {
         match self.is_new() {
             false => Err(RefoundError::NotNew),
@@ -60,8 +60,8 @@ impl Found {
         }
     }
 
-    /// Everything that the log has after the snapshot, known to be committed or not. Among others this is only good for a
-    /// group whose majority is lost: whatever may have been acknowledged is in it.
+    /// Everything in the log after the snapshot, whether or not it is known to be committed. In a group, use this only if the
+    /// majority is lost: it has everything that may have been acknowledged.
     pub fn everything(&self) -> Result<Vec<Committed>, OpenError> {
         let log = self.examined.node.store();
         handed_out(log, self.examined.setup, |_| true)

@@ -1,6 +1,5 @@
-//! Reading the segments at open: frame after frame, until one is not whole. That is where the last flush did not end,
-//! if its sectors are such as a torn write leaves them; anything else is damage, and its segment is named. Nothing is
-//! changed here.
+//! Reads the segments at open: frame after frame, until one is incomplete. That is where the last flush did not finish, if
+//! its sectors look like those of a torn write; anything else is damage, and its segment is named. Nothing is changed here.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -27,7 +26,7 @@ const FIRST_SEQUENCE: u64 = 1;
 pub(crate) struct Replayed {
     pub(crate) stored: Stored,
     pub(crate) older: VecDeque<Older>,
-    /// The newest segment, if it goes on.
+    /// The newest segment, if it can go on.
     pub(crate) tail: Option<Tail>,
     /// The number of the newest segment that was begun.
     pub(crate) newest: Option<u64>,
@@ -35,11 +34,11 @@ pub(crate) struct Replayed {
     pub(crate) sequence: u64,
     /// Files that are not part of the log.
     pub(crate) useless: Vec<PathBuf>,
-    /// The log is damaged, and what is left of it is to be written anew before the rest is removed.
+    /// Whether the log is damaged, and its remains must be rewritten before the rest is removed.
     pub(crate) rewrite: bool,
-    /// Where segments end.
+    /// The size of a segment.
     pub(crate) segment_bytes: u64,
-    /// Where the frames of the newest segment end, to name it should the next one show that some are missing.
+    /// Where the frames of the newest segment end, to name it if the next one shows that some are missing.
     end: u64,
 }
 
@@ -74,7 +73,7 @@ pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError>
     match read {
         Ok(mut replayed) => {
             if damage == Damage::CutOff {
-                // An interrupted salvage has left them, and perhaps nobody has heard of the damage.
+                // An interrupted salvage has left them, and perhaps nobody was told of the damage.
                 let remains = Remains::read(path, before)?;
                 replayed.stored.start = replayed.stored.start.max(remains.start);
                 replayed.stored.cut_off = remains.damage;
@@ -92,7 +91,7 @@ fn paths(path: &Path, runs: &[Vec<u64>]) -> impl Iterator<Item = PathBuf> {
     numbers.map(|number| path.join(file_name(*number)))
 }
 
-/// The numbers of all segments, the lowest first.
+/// The numbers of all segments, lowest first.
 pub(crate) fn numbers(path: &Path) -> Result<Vec<u64>, OpenError> {
     let mut numbers = Vec::new();
     let files = match fs::read_dir(path) {
@@ -116,7 +115,7 @@ fn runs(numbers: &[u64]) -> Vec<Vec<u64>> {
     runs.map(<[u64]>::to_vec).collect()
 }
 
-/// The log of segments that follow each other.
+/// The log in consecutive segments.
 fn run(path: &Path, numbers: &[u64]) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
     for (nth, number) in (1..).zip(numbers) {
@@ -131,12 +130,12 @@ fn run(path: &Path, numbers: &[u64]) -> Result<Replayed, OpenError> {
 struct Remains {
     /// The newest part that makes sense without the rest.
     found: Option<Replayed>,
-    /// Without any entry, then: the newest snapshot that somebody mentions.
+    /// If there is no entry: the newest snapshot that is mentioned.
     fallback: Replayed,
-    /// The highest anywhere: whatever is lost, its starts and numbers are not used again.
+    /// The highest ones anywhere: whatever is lost, its starts and numbers are not used again.
     start: Start,
     sequence: u64,
-    /// What is wrong with the newest segment that is broken.
+    /// What is wrong with the newest broken segment.
     damage: Option<String>,
 }
 
@@ -194,7 +193,7 @@ fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, Ope
     replayed.older.clear();
     replayed.tail = None;
     let newest = runs.iter().flatten().max();
-    // With a gap, so that it is a log of its own from the moment that it is whole, whatever else is still there.
+    // With a gap, so that it is a log of its own from the moment that it is complete, whatever else is still there.
     replayed.next_number = newest.map_or(0, |newest| newest + 2);
     replayed.sequence = remains.sequence + 1;
     replayed.stored.start = remains.start;
@@ -204,7 +203,7 @@ fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, Ope
 }
 
 impl Replayed {
-    /// What every segment begins with; and the entries, if the log is to be written anew.
+    /// What every segment begins with; and the entries, if the log is to be rewritten.
     pub(crate) fn remembered(&self) -> Change {
         let stored = &self.stored;
         Change {
@@ -235,7 +234,7 @@ impl Replayed {
         self.next_number = match begun {
             true => number + 1,
             false => {
-                // The flush that would have begun it never ended.
+                // The flush that would have begun it never finished.
                 self.useless.push(file);
                 number
             }
@@ -243,7 +242,7 @@ impl Replayed {
         Ok(())
     }
 
-    /// A segment of sectors. Says whether it was begun.
+    /// Reads a segment of sectors. Says whether it was begun.
     fn new_segment(
         &mut self,
         bytes: &Bytes,
@@ -300,7 +299,7 @@ impl Replayed {
         Ok(true)
     }
 
-    /// A segment as it was before there were sectors. Nothing is ever added to it.
+    /// Reads a segment from before there were sectors. Nothing is ever added to it.
     fn old_segment(
         &mut self,
         bytes: &Bytes,
@@ -329,7 +328,7 @@ impl Replayed {
             len,
         }) = frame::read(bytes, end, salt)
         {
-            // A body of no known shape stays where it is, and is found below.
+            // An unknown body stays where it is, and is found below.
             let change = frame::parse(&body);
             let Some(change) = change.filter(|_| sequence == self.sequence) else {
                 break;
@@ -351,7 +350,7 @@ impl Replayed {
         }
     }
 
-    /// Whether a segment that begins with this sequence may come next; if not, some segment is broken.
+    /// Checks that a segment that begins with this sequence may come next; if not, some segment is broken.
     fn follows(&mut self, number: u64, sequence: u64) -> Result<(), OpenError> {
         match self.newest {
             None => self.sequence = sequence,
@@ -367,7 +366,7 @@ impl Replayed {
         self.sequence += 1;
     }
 
-    /// Whether there is every entry that the snapshot has not replaced. If not, a segment before these is missing; and
+    /// Checks that every entry is there that the snapshot has not replaced. If not, a segment before these is missing, and
     /// then no entry is of use.
     fn complete(&mut self, numbers: &[u64]) -> Result<(), OpenError> {
         let first = self.stored.entries.first();
@@ -385,12 +384,12 @@ impl Replayed {
     }
 }
 
-/// What a segment of sectors begins with.
+/// The beginning of a segment of sectors.
 #[derive(Debug)]
 pub(crate) struct Prologue {
     pub(crate) salt: u64,
     pub(crate) number: u64,
-    /// That of its first frame.
+    /// The sequence of its first frame.
     pub(crate) sequence: u64,
 }
 
@@ -418,7 +417,7 @@ impl Stored {
         last.unwrap_or(self.snapshot.index)
     }
 
-    /// The store's state after one more change.
+    /// Updates the store's state by one more change.
     pub(crate) fn take_over(&mut self, change: Change) {
         if change.void {
             self.entries.clear();
@@ -461,7 +460,7 @@ fn broken(number: u64, byte: u64) -> OpenError {
     ))
 }
 
-/// Segments that nothing was written to, behind a gap: those in the gap had the end of the log, if there were any.
+/// Segments without any data, after a gap: the missing ones had the end of the log, if there were any.
 fn never_begun(numbers: &[u64]) -> OpenError {
     let first = numbers.first().copied().unwrap_or_default();
     let (name, before) = (file_name(first), file_name(first.saturating_sub(1)));

@@ -1,4 +1,4 @@
-//! What `--restored` makes of a damaged log: nothing that can be read is thrown away, wherever an earlier attempt ended.
+//! What `--restored` makes of a damaged log: nothing readable is thrown away, wherever an earlier attempt ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn two_segments(dir: &Path) -> (Files, Vec<u8>, Start) {
     (good, acknowledged, start)
 }
 
-/// Every state that a crash can leave while a damaged log is written anew and what it replaces is removed.
+/// Tries every state that a crash can leave while a damaged log is rewritten and what it replaces is removed.
 #[test]
 fn a_restored_start_that_was_interrupted_anywhere_keeps_as_much_when_it_is_repeated() {
     let above = tempfile::tempdir().unwrap();

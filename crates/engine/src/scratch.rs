@@ -1,9 +1,9 @@
 //! The scratch file: short records that outlive the process, but not the machine. They are written and never flushed, so a
-//! record costs two writes into memory and no disk; what the process has written, the next one finds, also after
-//! `kill -9`. A power cut may lose any part of it, so it is believed only in the same boot of the machine.
+//! record costs two writes into memory and no disk access. The next process finds what this one has written, even after
+//! `kill -9`. A power cut may lose any part of it, so it is trusted only in the same boot of the machine.
 //!
-//! It is believed whole or not at all. Its head names the boot, the start that wrote it and how many records there are,
-//! and is written *before* the records: a file that was torn, cut, changed or is of an earlier start is no file. The caller
+//! It is trusted completely or not at all. Its head names the boot, the start that wrote it and the number of records, and is
+//! written *before* the records: a file that was torn, cut or changed, or is of an earlier start, does not count. The caller
 //! must then assume the worst.
 
 use std::fs::{self, File};
@@ -19,10 +19,10 @@ use crate::start::Start;
 /// The length of a record.
 pub const SCRATCH_RECORD_BYTES: usize = 12;
 
-/// So many records a scratch file has at most, 64 MiB; begin it anew before.
+/// Cap on records in a scratch file, 64 MiB; begin it anew before that.
 pub const SCRATCH_RECORDS_MAX: u64 = 1 << 22;
 
-/// A record, whatever it means.
+/// A record; the engine does not know its meaning.
 pub type ScratchRecord = [u8; SCRATCH_RECORD_BYTES];
 
 pub(crate) const NAME: &str = "scratch";
@@ -40,7 +40,7 @@ pub struct Scratch {
     file: Option<File>,
 }
 
-/// What must fit for the records to be believed.
+/// What must match for the records to be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     boot: [u8; BOOT_BYTES],
@@ -49,7 +49,7 @@ struct Head {
 }
 
 impl Scratch {
-    /// The scratch file of a start on a data directory; it is not begun yet.
+    /// The scratch file of a start in a data directory; it is not begun yet.
     pub fn new(dir: &Path, start: Start) -> Scratch {
         Scratch::of_boot(dir, start, boot())
     }
@@ -76,8 +76,8 @@ impl Scratch {
         self.len() == 0
     }
 
-    /// Begins the file anew, with these records. A process that is killed meanwhile leaves the file as it was. Where the
-    /// system does not say which boot this is, there is no file, and nothing is ever believed.
+    /// Begins the file anew, with these records. If the process is killed meanwhile, the file stays as it was. If the system
+    /// does not identify the boot, there is no file, and nothing is ever trusted.
     pub fn begin(&mut self, records: impl Iterator<Item = ScratchRecord>) -> io::Result<()> {
         let Some(mut head) = self.head else {
             return Ok(());
@@ -108,8 +108,8 @@ impl Scratch {
         Ok(())
     }
 
-    /// Adds records. When this returns they outlive the process. After an error it is not known whether they do: begin the
-    /// file anew, or [spoil](Scratch::spoil) it.
+    /// Adds records. When this returns they outlive the process. After an error it is unknown whether they do: begin the file
+    /// anew, or [spoil](Scratch::spoil) it.
     pub fn append(&mut self, records: &[ScratchRecord]) -> io::Result<()> {
         let (Some(head), Some(file)) = (&mut self.head, &self.file) else {
             return Ok(());
@@ -120,12 +120,12 @@ impl Scratch {
             stored.extend_from_slice(&head.stored(record));
             head.records += 1;
         }
-        // From here on the file is no file until the records are there, too.
+        // From here on the file does not count until the records are there, too.
         write_at(file, &head.sealed(), 0)?;
         write_at(file, &stored, at)
     }
 
-    /// Sees to it that nobody believes the file, on whatever is left of the disk.
+    /// Ensures that nobody trusts the file, whatever state the disk is in.
     pub fn spoil(&mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Scratch {
     }
 }
 
-/// What the given start has left, if all of it is there and was written in this boot of the machine.
+/// What the given start has left, if it is complete and was written in this boot of the machine.
 pub(crate) fn read(dir: &Directory, start: Start) -> Option<Vec<ScratchRecord>> {
     read_of_boot(dir, start, boot())
 }
@@ -192,7 +192,7 @@ impl Head {
         })
     }
 
-    /// The next record as it is stored: its checksum says in which file and at which place it is.
+    /// The next record as it is stored. Its checksum covers its file and place.
     fn stored(&self, record: &ScratchRecord) -> [u8; STORED_BYTES] {
         let mut body = [0; 8 + 8 + SCRATCH_RECORD_BYTES];
         body[..8].copy_from_slice(&self.start.to_le_bytes());
@@ -217,7 +217,7 @@ fn write_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Which boot of the machine this is, if the system says so.
+/// The ID of this boot of the machine, if the system has one.
 fn boot() -> Option<[u8; BOOT_BYTES]> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     id.trim().as_bytes().try_into().ok()

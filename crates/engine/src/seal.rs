@@ -19,7 +19,7 @@ pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
     (u64::from_le_bytes(*sum) == xxh3_64(body)).then_some(body)
 }
 
-/// Reads fields one after the other; every read answers nothing when the bytes end.
+/// Reads one field after the other; every read returns `None` when the bytes end.
 #[derive(Debug)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
         self.0
     }
 
-    /// Nothing unless every byte was read.
+    /// `None` unless every byte was read.
     pub(crate) fn end(&self) -> Option<()> {
         self.0.is_empty().then_some(())
     }

@@ -1,5 +1,5 @@
-//! What a node needs from below, whatever it is built on: who is in, everything in one order, on disk, and frames between
-//! the members. Raft gives it; another engine may.
+//! What a node needs from an engine, whatever that is built on: members, everything in one order, on disk, and frames between
+//! the members. Raft provides it; other engines may.
 
 use bytes::Bytes;
 
@@ -14,34 +14,34 @@ use crate::origin::Origin;
 use crate::reads::ReadIndex;
 use crate::wire::{FrameError, Outgoing};
 
-/// Takes frames to other nodes, for a log among others.
+/// Sends frames to other nodes, for a log in a group.
 pub trait Sends: Send {
-    /// Sends a frame. Never waits; what cannot be sent now may be lost, which is made good.
+    /// Sends a frame. Never waits. A frame that cannot be sent now may be lost; it will be repeated.
     fn send(&mut self, to: u64, frame: Bytes);
 
-    /// These were all frames of one turn; those of one node may go out together. Never waits.
+    /// These were all frames of one turn; those for one node may go out together. Never waits.
     fn flush(&mut self) {}
 }
 
-/// An engine of group communication. It does nothing by itself: whoever drives it hands it time and frames, sends what it
-/// says, and lets it flush. One turn is any number of asks, then [`Group::begin`], send, [`Group::flush`], send, apply.
+/// An engine for group communication. It does nothing by itself: its driver passes it time and frames, sends what it says,
+/// and lets it flush. One turn is any number of asks, then [`Group::begin`], send, [`Group::flush`], send, apply.
 pub trait Group: Send {
     /// This node's number and its start.
     fn own(&self) -> Peer;
 
-    /// Who is in, after everything that was handed out.
+    /// The members, after everything that was handed out.
     fn members(&self) -> &Members;
 
-    /// Who leads, and in which term, as far as this node knows.
+    /// The leader and its term, as far as this node knows.
     fn leader(&self) -> (Option<u64>, u64);
 
-    /// Proposes other members; only the leader does.
+    /// Proposes other members; only the leader can.
     fn change_members(&mut self, change: MemberChange) -> Result<(), MemberError>;
 
     /// Submits an entry, which comes out of the log once, whoever leads.
     fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError>;
 
-    /// Asks for an index that is no lower than anything that was applied anywhere before.
+    /// Asks for an index that is at least as high as anything applied anywhere before.
     fn ask_read(&mut self) -> u64;
 
     /// The starts that have asked this node for such an index while it led, itself included.
@@ -50,7 +50,7 @@ pub trait Group: Send {
     /// The starts that it has answered, itself included.
     fn take_answered(&mut self) -> Vec<Peer>;
 
-    /// Answers a start no more, as long as this node leads without a break.
+    /// Stops answering a start, as long as this node leads without a break.
     fn refuse_reads(&mut self, peer: Peer);
 
     /// Answers a start again.
@@ -62,25 +62,25 @@ pub trait Group: Send {
     /// Lets another member lead, if this node does.
     fn lead(&mut self, node: u64);
 
-    /// A frame has come from a member.
+    /// Takes a frame from a member.
     fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError>;
 
-    /// Time passes.
+    /// Advances time.
     fn tick(&mut self);
 
     /// Begins a flush. Says whether it will wait for the disk.
     fn begin(&mut self) -> bool;
 
-    /// Ends it, and hands out what is committed.
+    /// Ends the flush, and hands out what is committed.
     fn flush(&mut self) -> Result<Vec<Committed>, FlushError>;
 
-    /// What is to be sent.
+    /// The frames to be sent.
     fn take_outgoing(&mut self) -> Vec<Outgoing>;
 
     /// Answers to asks.
     fn take_reads(&mut self) -> Vec<ReadIndex>;
 
-    /// A snapshot of another member, to be loaded before what the same flush handed out.
+    /// Another member's snapshot, to be loaded before what the same flush handed out.
     fn take_restored(&mut self) -> Option<StoredSnapshot>;
 
     /// How much of what this start proposed has come out of the log, or may have: everything up to this sequence.
@@ -92,7 +92,7 @@ pub trait Group: Send {
     /// How much a snapshot would compact.
     fn log_size(&self) -> LogSize;
 
-    /// Looks what the disk has free.
+    /// Measures the free space on the disk.
     fn look_for_room(&mut self) -> u64;
 
     /// Writes snapshots on another thread, if one at this index would be new and committed.

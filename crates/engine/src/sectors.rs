@@ -1,5 +1,5 @@
-//! Sectors: the unit that a disk writes whole or not at all. Every sector of a segment vouches for itself, so that a torn
-//! write, which leaves some sectors new and the others as they were, can be told from damage.
+//! Sectors: the unit that a disk writes completely or not at all. Every sector of a segment has its own checksum, so that a
+//! torn write, which leaves some sectors new and the others as they were, can be told from damage.
 //!
 //! ```text
 //! payload   496  the next bytes of the segment's frames
@@ -33,12 +33,12 @@ pub(crate) fn byte_of(offset: u64) -> u64 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     pub(crate) sequence: u64,
-    /// How long the file is known to be.
+    /// The known length of the file.
     pub(crate) file_bytes: u64,
 }
 
-/// Lays payload into whole pages that begin at a byte of the file, behind what the first page already has: sealed sectors
-/// and the payload of one that is not yet full.
+/// Lays payload into whole pages that begin at a byte of the file, after what the first page already has: sealed sectors, and
+/// the payload of one that is not full yet.
 pub(crate) fn lay(pages: &mut [u8], first_byte: u64, kept: &[u8], payload: &[u8], stamp: Stamp) {
     pages[..kept.len()].copy_from_slice(kept);
     let (mut at, mut rest) = (kept.len(), payload);
@@ -73,7 +73,7 @@ fn sum(checked: &[u8], place: u64) -> u32 {
     xxh3_64_with_seed(checked, place) as u32
 }
 
-/// What the stamp of a sector says, if the sector is whole and in its place.
+/// The stamp of a sector, if the sector is intact and in its place.
 fn stamp(sector: &[u8], place: u64) -> Option<Stamp> {
     let number = |at: usize| sector.get(at..at + 4)?.try_into().ok();
     if u32::from_le_bytes(number(SUM_AT)?) != sum(&sector[..SUM_AT], place) {
@@ -86,16 +86,16 @@ fn stamp(sector: &[u8], place: u64) -> Option<Stamp> {
     })
 }
 
-/// A file's sectors, as far as they are whole.
+/// A file's sectors, as far as they are intact.
 #[derive(Debug, Default)]
 pub(crate) struct Sectors {
-    /// Their payload, one after the other. That of a broken sector is there too.
+    /// Their payload, one after the other, including that of broken sectors.
     pub(crate) payload: Vec<u8>,
     /// The highest sequence of any of them.
     pub(crate) sequence_max: u64,
-    /// How long the file was once known to be.
+    /// The length that the file was once known to have.
     pub(crate) file_bytes: u64,
-    /// What cannot be the work of a torn write: the byte of a broken sector, or where the file was cut.
+    /// What a torn write cannot have caused: the byte of a broken sector, or where the file was cut.
     pub(crate) broken: Option<Broken>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum Broken {
     Cut { found: u64, known: u64 },
 }
 
-/// Reads a whole file. Beyond the length that it is known to have had, zeroes are no damage: it was being made longer.
+/// Reads a whole file. Zeroes beyond its known length are no damage: it was being extended.
 pub(crate) fn read(bytes: &[u8]) -> Sectors {
     let mut read = Sectors::default();
     let mut bad = Vec::new();

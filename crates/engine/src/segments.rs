@@ -1,15 +1,15 @@
-//! The log on disk: files of one size, written one after the other, each flush one [frame].
+//! The log on disk: files of one size, written one after the other; each flush is one [frame].
 //!
-//! Frames are laid into [sectors] that vouch for themselves, and written as whole pages, [past the system's cache](pages).
-//! A flush is fast when it changes nothing but data: a file that grows has its length flushed too, through the file
-//! system's own journal. So a segment is filled up with blank sectors some way ahead, and flushed, before a frame goes
-//! there; and a segment whose entries a snapshot has replaced is written anew from its beginning, under the next number.
-//! An embedded store (fjall) that was here before did neither, and sorted every entry into its tables too; with it
-//! `cargo xtask bench jobs` counted 17,400 loops a second and with this 25,100, one after the other on a machine that was
-//! not quiet (128 clients, AMD EPYC, two cores, ext4 on virtio).
+//! Frames are laid into [sectors] with their own checksums, and written as whole pages, [past the system's cache](pages). A
+//! flush is fast if it changes only data: if a file grows, its length is flushed, too, through the file system's own journal.
+//! So a segment is filled with blank sectors some way ahead, and flushed, before a frame goes there; and a segment whose
+//! entries a snapshot has replaced is rewritten from its beginning, under the next number. The embedded store (fjall) that
+//! was used before did neither, and also sorted every entry into its tables. With it `cargo xtask bench jobs` counted 17,400
+//! loops per second and with this 25,100, one run after the other on a machine that was not quiet (128 clients, AMD EPYC, two
+//! cores, ext4 on virtio).
 //!
-//! The first frame of a segment has everything that a store remembers beside entries; therefore the oldest can go as soon
-//! as a snapshot has replaced its entries.
+//! The first frame of a segment has everything that a store remembers apart from entries, so the oldest segment can go as
+//! soon as a snapshot has replaced its entries.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -25,17 +25,17 @@ use crate::replay::{Prologue, Replayed};
 use crate::sectors::{self, BLANK, Stamp, byte_of};
 use crate::store::{Change, Flushed, Store};
 
-/// Where a segment ends. A single longer frame has one for itself.
+/// The size of a segment. A single longer frame has a segment to itself.
 pub(crate) const SEGMENT_BYTES: u64 = 8 << 20;
 
-/// How many segments are kept to be written anew.
+/// How many segments are kept to be rewritten.
 pub(crate) const SPARES_MAX: usize = 5;
 
-/// What a segment begins with; its salt, its number and its first sequence follow.
+/// The first bytes of a segment; its salt, its number and its first sequence follow.
 pub(crate) const MAGIC: &[u8; 8] = b"TSTGLOG2";
 pub(crate) const PROLOGUE_BYTES: usize = 32;
 
-/// What a segment began with before there were sectors; its salt follows.
+/// The first bytes of a segment from before there were sectors; its salt follows.
 pub(crate) const MAGIC_OLD: &[u8; 8] = b"TSTGLOG1";
 pub(crate) const PROLOGUE_BYTES_OLD: usize = 16;
 
@@ -49,12 +49,12 @@ const PAGE: u64 = PAGE_BYTES as u64;
 #[derive(Debug)]
 pub(crate) struct Segments {
     path: PathBuf,
-    /// Before the current one, the oldest first.
+    /// Before the current one, oldest first.
     older: VecDeque<Older>,
     current: Option<Current>,
-    /// The number of the segment that comes next.
+    /// The number of the next segment.
     next_number: u64,
-    /// The number of the frame that comes next.
+    /// The sequence of the next frame.
     sequence: u64,
     /// The number of the newest segment.
     newest: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Segments {
     segment_bytes: u64,
     /// What every segment begins with.
     remembered: Change,
-    /// A change that nobody waits for is part of the next one.
+    /// Whether a change that nobody waits for is left to the next one.
     unwritten: bool,
     buffer: Vec<u8>,
     pages: Pages,
@@ -74,9 +74,9 @@ pub(crate) struct Older {
     pub(crate) number: u64,
     /// The highest index in it or before it.
     pub(crate) last: u64,
-    /// How long the file is known to be.
+    /// The known length of the file.
     pub(crate) bytes: u64,
-    /// It has sectors.
+    /// Whether it consists of sectors.
     pub(crate) reusable: bool,
 }
 
@@ -94,20 +94,20 @@ pub(crate) struct Tail {
     pub(crate) salt: u64,
     /// Where the next frame goes, as an offset in the payload.
     pub(crate) offset: u64,
-    /// What the page that it goes to already has: sealed sectors, and the payload of one that is not full.
+    /// What the next frame's page already has: sealed sectors, and the payload of one that is not full.
     pub(crate) page: Vec<u8>,
-    /// How long the file is known to be.
+    /// The known length of the file.
     pub(crate) bytes: u64,
     /// The highest index in it or before it.
     pub(crate) last: u64,
 }
 
-/// What is done with a part that is broken.
+/// What to do with a broken part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// Nothing is opened.
+    /// Refuse to open.
     Refused,
-    /// The log ends before it.
+    /// End the log before it.
     CutOff,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn file_name(number: u64) -> String {
 }
 
 impl Segments {
-    /// Takes over what a replay has found: only now is anything changed.
+    /// Takes over what a replay has found; nothing was changed before.
     pub(crate) fn take_over(
         path: &Path,
         replayed: Replayed,
@@ -222,7 +222,7 @@ impl Segments {
         renew(&mut known.clean_stop, &change.clean_stop);
     }
 
-    /// The change with everything else that is to be remembered.
+    /// The change, with everything else that must be remembered.
     fn complete(&self, change: Change) -> Change {
         Change {
             entries: change.entries,
@@ -232,7 +232,7 @@ impl Segments {
         }
     }
 
-    /// Goes on in the next segment, whose beginning and first frame are in the buffer then.
+    /// Goes on in the next segment, whose beginning and first frame are then in the buffer.
     fn begin_segment(&mut self, first: &Change) -> io::Result<()> {
         let number = self.next_number;
         let path = self.path.join(file_name(number));
@@ -280,13 +280,14 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether a snapshot has replaced all that a segment has.
+    /// Whether a snapshot has replaced everything in a segment.
     fn is_spare(&self, older: &Older) -> bool {
         let replaced = self.remembered.snapshot.unwrap_or_default().index;
         older.last <= replaced
     }
 
-    /// Removes what a snapshot has replaced and nobody will write anew. What cannot be removed now is tried again.
+    /// Removes segments that a snapshot has replaced and that will not be rewritten. What cannot be removed now is tried
+    /// again.
     fn drop_spares(&mut self) {
         let spares = self.older.iter().take_while(|older| self.is_spare(older));
         for _ in SPARES_MAX..spares.count() {
@@ -343,7 +344,7 @@ impl Current {
         Ok(())
     }
 
-    /// Makes the file longer, durably: from then on every sector says so, and a file that was cut is known for it.
+    /// Extends the file, durably. From then on every sector says so, which shows if the file is cut.
     fn grow(&mut self, wanted: u64, segment_bytes: u64, pages: &mut Pages) -> io::Result<()> {
         let bytes = self.tail.bytes;
         let step = bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
@@ -362,7 +363,7 @@ impl Current {
         Ok(())
     }
 
-    /// Writes pages, past the cache if the system lets us.
+    /// Writes pages, past the cache if the system allows it.
     fn write_at(&mut self, at: u64, pages: &[u8]) -> io::Result<()> {
         match self.write_pages(at, pages) {
             Err(refused)

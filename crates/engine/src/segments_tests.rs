@@ -1,4 +1,4 @@
-//! The segments: what was put in comes out, files are written anew, and damage is named.
+//! The segments: what was put in comes out, files are rewritten, and damage is named.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn files(path: &Path) -> Vec<String> {
 /// The payload of a quarter of a segment.
 const QUARTER_BYTES: usize = SEGMENT_BYTES as usize / SECTOR_BYTES * PAYLOAD_BYTES / 4;
 
-/// Fills segments with one entry for each quarter, from an index on.
+/// Fills segments with one entry per quarter, from an index on.
 fn fill(store: &mut Segments, from: u64, quarters: u64) {
     for index in from..from + quarters {
         append(store, vec![entry(index, 1, QUARTER_BYTES - 100)]);
@@ -205,7 +205,7 @@ fn a_frame_longer_than_a_segment_has_one_for_itself() {
     assert_eq!(reopened(store, dir.path()).1.entries.len(), 9);
 }
 
-/// A store of three segments with twelve entries, and the middle one's path.
+/// A store of three segments with nine entries, and the path of the middle one.
 fn three_segments(dir: &Path) -> PathBuf {
     let (mut store, _) = open(dir);
     fill(&mut store, 1, 9);
@@ -270,7 +270,7 @@ fn damage_before_the_end_is_named_or_cut_off() {
     }
 }
 
-/// The only segment of a small store before and after its last flush, with three entries at the end.
+/// The only segment of a small store, before and after its last flush, with three entries at the end.
 fn last_flush(dir: &Path) -> (PathBuf, Vec<u8>, Vec<u8>) {
     let (mut store, _) = open(dir);
     let file = dir.join(file_name(0));
@@ -340,7 +340,7 @@ fn a_write_that_fails_names_the_segment() {
     fs::create_dir(dir.path().join(file_name(1))).unwrap();
     let error = store.commit(change(4 * QUARTER_BYTES)).unwrap_err();
     assert!(error.to_string().contains(&file_name(1)), "{error}");
-    // This one cannot be written to.
+    // This one cannot be written.
     let current = store.current.as_mut().unwrap();
     current.file = File::open(dir.path().join(file_name(0))).unwrap();
     let error = store.commit(change(100)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Which node an engine is, and whose a store is.
+//! Which node an engine is, and to which node a store belongs.
 
 use crate::error::OpenError;
 use crate::members::{Members, NODES_MAX};
@@ -11,13 +11,13 @@ use crate::store::Stored;
 pub struct Setup {
     /// Its number, 1 to [`NODES_MAX`]. A directory belongs to one node for ever.
     pub node: u64,
-    /// A new directory waits for the leader of a group that exists, instead of founding one.
+    /// Whether a new directory waits for the leader of an existing group, instead of founding one.
     pub joins: bool,
-    /// The least generation that a restored directory begins.
+    /// The lowest generation that a restored directory may begin.
     pub generation: u32,
-    /// What election timeouts are drawn from; another one on every node and at every start.
+    /// The seed of the election timeouts; different on every node and at every start.
     pub seed: u64,
-    /// The longest piece of a snapshot on its way to another node; for tests.
+    /// The longest piece of a snapshot that is sent to another node; for tests.
     #[doc(hidden)]
     pub piece_bytes: usize,
     /// The longest message of several entries; for tests.
@@ -43,10 +43,10 @@ impl Default for Setup {
     }
 }
 
-/// How long a message may get by entries beside the first, 1 MiB.
+/// How long a message may get by entries after the first, 1 MiB.
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
-/// Makes a new store this node's, and refuses another's.
+/// Makes a new store this node's, and refuses another node's.
 pub(crate) fn settle_members(stored: &mut Stored, setup: Setup) -> Result<(), OpenError> {
     let Setup { node, joins, .. } = setup;
     if !(1..=NODES_MAX).contains(&node) {
@@ -60,7 +60,7 @@ pub(crate) fn settle_members(stored: &mut Stored, setup: Setup) -> Result<(), Op
     let known = stored.members == Members::default() || stored.members.contains(node);
     match stored.node {
         Some(owner) if owner != node => Err(OpenError::Owner { owner, node }),
-        // Written before stores said whose they are.
+        // Written before stores said to whom they belong.
         None if !known => Err(OpenError::Damaged(format!(
             "its voters are {:?}, not this node",
             stored.members.voters

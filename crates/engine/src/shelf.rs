@@ -1,4 +1,4 @@
-//! What an engine keeps beside its log: images and the witness. On a real disk the shelf is the data directory.
+//! What an engine keeps outside of its log: images and the witness. On a real disk the shelf is the data directory.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,17 +11,17 @@ use crate::error::{DiskError, OpenError};
 use crate::image::{self, HEAD_BYTES};
 use crate::witness::Witness;
 
-/// Where images and the witness are. Everything that returns well is durable.
+/// Where images and the witness are. Every call that succeeds is durable.
 pub(crate) trait Shelf: fmt::Debug + Send + Sync {
-    /// What is free. Where the system does not say, there is room.
+    /// The free space; unlimited if the system does not say.
     fn free_bytes(&self) -> u64;
     fn bear_witness(&self, witness: &Witness) -> Result<(), DiskError>;
     fn has_image(&self, name: &str) -> bool;
     fn write_image(&self, name: &str, number: u64, image: &[u8]) -> Result<(), DiskError>;
     fn read_image(&self, name: &str, number: u64) -> Result<Vec<u8>, OpenError>;
-    /// The next open sweeps it away should this fail.
+    /// If this fails, the next open sweeps it away.
     fn remove_image(&self, name: &str);
-    /// Removes every image but one, and what is unfinished.
+    /// Removes every image except one, and unfinished files.
     fn sweep(&self, kept: &str) -> Result<(), DiskError>;
     /// An image to be read in pieces, even if it is removed meanwhile.
     fn source(&self, name: &str) -> Result<Box<dyn Source>, DiskError>;
@@ -32,16 +32,16 @@ pub(crate) trait Shelf: fmt::Debug + Send + Sync {
 /// An image that is read in pieces.
 pub(crate) trait Source: Send {
     fn bytes(&self) -> u64;
-    /// Of the whole image.
+    /// The checksum of the whole image.
     fn sum(&self) -> u64;
-    /// Up to so many bytes from there.
+    /// Up to `bytes_max` bytes from `offset`.
     fn read(&mut self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, DiskError>;
 }
 
-/// An image that is written in pieces. It is there when it is finished, and not before.
+/// An image that is written in pieces. It exists only after it is finished.
 pub(crate) trait Sink: Send {
     fn write(&mut self, piece: &[u8]) -> Result<(), DiskError>;
-    /// Whether the pieces have the sum that was promised; then the image is there.
+    /// Whether the pieces have the promised checksum; if so, the image exists.
     fn finish(self: Box<Self>) -> Result<bool, DiskError>;
 }
 

@@ -1,5 +1,5 @@
-//! A disk in memory for an engine in a simulator: it keeps what was flushed, and loses, tears or refuses the rest as it is
-//! told. The engine above it is the one that runs on files, and so is the form of what it writes.
+//! A disk in memory for an engine in a simulator: it keeps what was flushed, and loses, tears or refuses the rest as told.
+//! The engine above it, and the form of what it writes, are the same as on files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,21 +17,21 @@ use crate::specimen::Specimen;
 use crate::store::{Change, Flushed, Store, Stored};
 use crate::witness::Witness;
 
-/// What becomes of the next flush.
+/// What happens to the next flush.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fate {
-    /// It is on the disk.
+    /// It reaches the disk.
     #[default]
     Done,
-    /// Nothing of it is on the disk, and the engine is told that there is no room.
+    /// Nothing of it reaches the disk, and the engine is told that there is no room.
     Full,
-    /// So many 256ths of it are on the disk, and the engine is told that it failed.
+    /// This many 256ths of it reach the disk, and the engine is told that it failed.
     Torn(u8),
-    /// It is on the disk, and the engine is told that it failed.
+    /// It reaches the disk, and the engine is told that it failed.
     Unheard,
 }
 
-/// A disk. Clones are the same one.
+/// A disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct Disk(Arc<Mutex<Platter>>);
 
@@ -62,7 +62,7 @@ impl Disk {
         }))
     }
 
-    /// What becomes of the next flush. Those after it are done.
+    /// Sets what happens to the next flush. Those after it succeed.
     pub fn next_flush(&self, fate: Fate) {
         self.lock().fate = fate;
     }
@@ -73,7 +73,7 @@ impl Disk {
 }
 
 impl Platter {
-    /// What the frames say, up to the first that is not whole. The rest is overwritten.
+    /// What the frames say, up to the first that is incomplete. The rest is overwritten.
     fn replay(&mut self, torn_too: bool) -> Stored {
         let log = Bytes::from(std::mem::take(&mut self.log));
         let (mut stored, mut end, mut sequence) = (Stored::default(), 0, 1);
@@ -103,7 +103,7 @@ impl Platter {
 
 struct Writer {
     disk: Disk,
-    /// What nobody waits for is part of the next flush.
+    /// What nobody waits for, left to the next flush.
     unwritten: Option<HardState>,
 }
 

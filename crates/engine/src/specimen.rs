@@ -3,9 +3,9 @@
 /// What is wrong with an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Specimen {
-    /// A follower says that it has what its disk has not.
+    /// A follower acknowledges what is not on its disk yet.
     AcknowledgeBeforeFlush,
-    /// A start does not know whom the node has voted for.
+    /// A start does not know for whom the node has voted.
     ForgetVote,
     /// What one leader was given is not given to the next.
     ForgetToResubmit,
@@ -13,20 +13,20 @@ pub enum Specimen {
     ApplyDuplicates,
     /// A leader answers reads without asking whether it still leads.
     ReadWithoutQuorum,
-    /// A start takes a change that is only half on the disk.
+    /// A start accepts a change that is only half on the disk.
     TornWriteAccepted,
-    /// A snapshot does not know what has counted.
+    /// A snapshot does not know which proposals have counted.
     ForgetOrigins,
-    /// A snapshot of another member leaves behind it what the log had.
+    /// After another member's snapshot, the rest of the old log stays.
     KeepTheOldEnd,
-    /// A link takes whatever comes, in whatever order.
+    /// A link takes frames in any order.
     TakeEveryFrame,
-    /// A leader answers a start that it was told to answer no more.
+    /// A leader answers a start that it was told not to answer any more.
     AnswerTheRefused,
 }
 
 impl Specimen {
-    /// Those that random faults reveal soon. [`Specimen::KeepTheOldEnd`] has a test of its own.
+    /// Those that random faults reveal soon. [`Specimen::KeepTheOldEnd`] has its own test.
     pub const REVEALED: [Specimen; 9] = [
         Specimen::AcknowledgeBeforeFlush,
         Specimen::ForgetVote,

@@ -1,10 +1,10 @@
-//! A start of the engine on one data directory: a durable number that rises at every open, so that nothing this start
-//! sends or grants can be taken for what an earlier one did. It does not live in the replicated log, and no compaction of
-//! the log touches it.
+//! A start of the engine on one data directory: a durable number that rises with every open, so that nothing this start sends
+//! or grants can be mistaken for the work of an earlier one. It is not part of the replicated log, and no compaction of the
+//! log touches it.
 
 use std::fmt;
 
-/// The last start; a directory that has used it up opens no more.
+/// The last start; a directory that has used it up cannot be opened any more.
 pub const START_MAX: u32 = u32::MAX;
 
 /// How far a new generation jumps: a backup may be up to this many starts older than what was lost, and still none of its
@@ -19,7 +19,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Which start it is, counted from 1.
+    /// Its number, counted from 1.
     pub fn number(self) -> u32 {
         self.number
     }
@@ -34,13 +34,13 @@ impl Start {
         Self { number, generation }
     }
 
-    /// The next start, or nothing when they are used up.
+    /// The next start; `None` when they are used up.
     pub(crate) fn risen(self) -> Option<Self> {
         let number = self.number.checked_add(1)?;
         Some(Self { number, ..self })
     }
 
-    /// The first start of the next generation that is at least this one, or nothing when they are used up.
+    /// The first start of the next generation, or of generation `least` if that is higher; `None` when starts are used up.
     pub(crate) fn jumped(self, least: u32) -> Option<Self> {
         let number = self.number.checked_add(GENERATION_STARTS)?;
         let generation = self.generation.checked_add(1)?.max(least);

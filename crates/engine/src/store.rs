@@ -1,4 +1,4 @@
-//! What the engine makes durable, and what it finds again: one flush makes one [`Change`] durable, whole or not at all.
+//! What the engine makes durable, and what it finds again: one flush makes one [`Change`] durable, completely or not at all.
 
 use raft::eraftpb::{Entry, HardState};
 
@@ -10,10 +10,10 @@ use crate::start::Start;
 /// What is made durable together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Appended; an index that is already there is replaced, with everything behind it.
+    /// Appended. An index that exists is replaced, with everything after it.
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
-    /// Whose the store is.
+    /// The node to which the store belongs.
     pub(crate) node: Option<u64>,
     /// As of the snapshot.
     pub(crate) members: Option<Members>,
@@ -21,21 +21,21 @@ pub(crate) struct Change {
     pub(crate) origins: Option<Origins>,
     pub(crate) start: Option<Start>,
     pub(crate) snapshot: Option<SnapshotMark>,
-    /// The snapshot is another member's: whatever the log has before this change is void, behind the snapshot too.
+    /// The snapshot is another member's: whatever the log has before this change is void, even after the snapshot.
     pub(crate) void: bool,
     pub(crate) clean_stop: Option<CleanStopMark>,
     /// Whether the change must be on disk when the commit returns.
     pub(crate) sync: bool,
 }
 
-/// Up to where, and at which term, a snapshot replaces the log.
+/// The index and term up to which a snapshot replaces the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SnapshotMark {
     pub(crate) index: u64,
     pub(crate) term: u64,
 }
 
-/// What a snapshot stands for beside its image.
+/// What a snapshot covers, apart from its image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) mark: SnapshotMark,
@@ -43,16 +43,16 @@ pub(crate) struct Base {
     pub(crate) origins: Origins,
 }
 
-/// Whether the clean-stop file counts; it bears the number of the start that wrote it.
+/// Whether the clean-stop file counts; it has the number of the start that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CleanStopMark {
     Set(u64),
     Consumed,
 }
 
-/// Where changes go. The engine's tests put a failing one in its place.
+/// Where changes go. The engine's tests replace it by one that fails.
 pub(crate) trait Store: Send {
-    /// After an error nothing is known of the change, and no commit may follow.
+    /// After an error the outcome of the change is unknown, and no commit may follow.
     fn commit(&mut self, change: Change) -> Result<(), DiskError>;
 
     /// How far it has come.
@@ -75,13 +75,13 @@ pub(crate) struct Flushed {
 pub(crate) struct Stored {
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: HardState,
-    /// Nobody, in a store of before.
+    /// `None` in an old store.
     pub(crate) node: Option<u64>,
     pub(crate) members: Members,
     pub(crate) origins: Origins,
     pub(crate) start: Start,
     pub(crate) snapshot: SnapshotMark,
     pub(crate) clean_stop: Option<u64>,
-    /// Where the log is broken, if all that follows was cut off.
+    /// Where the log is broken, if everything after that was cut off.
     pub(crate) cut_off: Option<String>,
 }

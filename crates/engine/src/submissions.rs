@@ -1,6 +1,6 @@
-//! What this node has proposed and not yet seen applied. It is kept, numbered, and given to every new leader again, in
-//! order, until it comes out of the log: so nobody has to guess whether it was lost. What comes twice by that is recognised
-//! by its number.
+//! What this node has proposed and not yet seen applied. It is kept, numbered, and given to every new leader again, in order,
+//! until it comes out of the log, so nobody has to guess whether it was lost. If it therefore comes twice, its number shows
+//! that.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,27 +9,27 @@ use bytes::Bytes;
 use crate::bundle::Bundle;
 use crate::origin::{Origin, Origins};
 
-/// After so many ticks without anything applied, what another node was given is given to it again: it may be lost.
+/// After this many ticks without anything applied, bundles are given to another node again: they may be lost.
 const REPEAT_TICKS: u32 = 6;
 
 /// How much may be on its way to another node, 4 MiB.
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
 
-/// Of one start.
+/// The submissions of one start.
 #[derive(Debug)]
 pub(crate) struct Submissions {
-    /// The last number that was given out.
+    /// The last number given out.
     last: Origin,
-    /// What is gathered for the next entry.
+    /// Proposals gathered for the next entry.
     bundle: Bundle,
     gathered_bytes: usize,
-    /// In order, what was not yet seen applied.
+    /// Entries not yet seen applied, in order.
     sealed: VecDeque<Sealed>,
     /// How many of them the present leader was given.
     given: usize,
     given_bytes: usize,
     sealed_bytes: usize,
-    /// Ticks since something was given for the first time, or applied.
+    /// Ticks since something was first given, or applied.
     silent: u32,
 }
 
@@ -58,7 +58,7 @@ impl Submissions {
         }
     }
 
-    /// What everything takes that is not yet applied.
+    /// The bytes of everything that is not applied yet.
     pub(crate) fn bytes(&self) -> usize {
         self.sealed_bytes + self.gathered_bytes
     }
@@ -74,7 +74,7 @@ impl Submissions {
         self.last
     }
 
-    /// What was gathered is one entry from now on.
+    /// Makes what was gathered one entry.
     pub(crate) fn seal(&mut self) {
         if self.bundle.is_empty() {
             return;
@@ -88,12 +88,12 @@ impl Submissions {
         });
     }
 
-    /// The next entry for the leader; [`Submissions::gave`] says that it has it.
+    /// The leader's next entry; [`Submissions::gave`] says that it has it.
     pub(crate) fn next(&self) -> Option<&Bytes> {
         self.sealed.get(self.given).map(|sealed| &sealed.bytes)
     }
 
-    /// As [`Submissions::next`], if no more than enough is on its way.
+    /// Like [`Submissions::next`], unless enough is on its way.
     pub(crate) fn next_to_send(&self) -> Option<&Bytes> {
         self.next()
             .filter(|_| self.given_bytes < UNDER_WAY_BYTES_MAX)
@@ -107,12 +107,12 @@ impl Submissions {
         self.given += 1;
     }
 
-    /// There is a new leader, who has been given nothing.
+    /// There is a new leader, which has been given nothing.
     pub(crate) fn give_again(&mut self) {
         (self.given, self.given_bytes, self.silent) = (0, 0, 0);
     }
 
-    /// Time passes. Says whether another node was given something long ago.
+    /// Advances time. Says whether something was given to another node long ago.
     pub(crate) fn tick(&mut self) -> bool {
         self.silent += 1;
         self.given > 0 && self.silent >= REPEAT_TICKS
@@ -138,11 +138,11 @@ impl Submissions {
     }
 }
 
-/// What a leader has put into its log of what others submitted. It takes only the next, so that a frame that is lost or
-/// comes late does not fill the log with what nobody will apply.
+/// What a leader has put into its log of others' submissions. It takes only the next, so that after a lost or late frame the
+/// log does not fill up with entries that nobody will apply.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
-    /// By node: the start and the last sequence put into the log.
+    /// By node, the start and the last sequence put into the log.
     taken: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -152,7 +152,7 @@ impl Intake {
         self.taken.clear();
     }
 
-    /// Whether these are the next of their start, given what was applied.
+    /// Whether this is next for its start, given what was applied.
     pub(crate) fn is_next(&self, first: Origin, applied: &Origins) -> bool {
         match self.taken.get(&first.node) {
             Some((start, last)) if *start == first.start => {

@@ -1,6 +1,6 @@
-//! Every kind of damage at every place of a small directory: each start is right, refused, or the one case that nobody can
-//! tell, the very last flush as if it had never been. The oracle is a list of what was acknowledged, kept apart from the
-//! engine; whether a refused start has changed anything is seen by comparing every byte.
+//! Every kind of damage at every place of a small directory. Each start is right, or refused, or the one case that cannot be
+//! detected: the very last flush is missing as if it had never happened. The oracle is a list of what was acknowledged, kept
+//! apart from the engine; comparing every byte shows whether a refused start has changed anything.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
         .take_over()
 }
 
-/// All files but the lock, by their names.
+/// All files except the lock, by name.
 pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 pub(crate) fn files(dir: &Path) -> Files {
@@ -63,7 +63,7 @@ pub(crate) fn found(opened: &Opened) -> Vec<u8> {
     found
 }
 
-/// Segments that were written anew, a snapshot, and entries behind it.
+/// Segments that were rewritten, a snapshot, and entries after it.
 fn written(dir: &Path) -> (Engine, Acknowledged) {
     let mut engine = open(dir).unwrap().engine;
     let mut acknowledged = Acknowledged::new();
@@ -90,13 +90,13 @@ struct Sweep<'a> {
     dir: &'a Path,
     good: Files,
     acknowledged: Acknowledged,
-    /// The stop was clean, so that even the last flush is known elsewhere.
+    /// Whether the stop was clean, so that even the last flush is recorded elsewhere.
     clean: bool,
     tally: Tally,
 }
 
 impl Sweep<'_> {
-    /// Starts a damaged directory and judges what came of it.
+    /// Starts a damaged directory and judges the result.
     fn start(&mut self, bad: &Files, what: &str, culprits: &[&Path]) {
         for (name, contents) in bad {
             if self.good.get(name) != Some(contents) {
@@ -194,7 +194,7 @@ impl Sweep<'_> {
         self.tally
     }
 
-    /// Two files in each other's place, and every sector of one in the other's place.
+    /// Swaps two files, and then exchanges each of their sectors in turn.
     fn swap(&mut self, one: &Path, other: &Path) {
         let what = format!("a swap of {} and {}", one.display(), other.display());
         let (first, second) = (self.good[one].clone(), self.good[other].clone());
@@ -256,7 +256,7 @@ fn no_damage_to_a_cleanly_stopped_directory_goes_unnoticed() {
     assert_eq!(tally.last_flush, 0, "{tally:?}");
 }
 
-/// Segments 0, 1 and 2 and no snapshot: each of them is needed, and the one that is missing is named.
+/// Segments 0, 1 and 2 and no snapshot: each of them is needed, and a missing one is named.
 #[test]
 fn a_missing_segment_is_named_nothing_else_is_removed_and_a_restored_start_goes_on() {
     let dir = tempfile::tempdir().unwrap();

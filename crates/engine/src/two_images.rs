@@ -1,5 +1,5 @@
-//! A store for tests that keeps two images, live and durable, and can crash or fail at any commit.
-//! A restart begins from the durable one; the witness and the images are real files.
+//! A store for tests that keeps two images, live and durable, and can crash or fail at any commit. A restart begins from the
+//! durable one; the witness and the images are real files.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::witness::Witness;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Done,
-    /// The change is lost and the caller told so.
+    /// The change is lost, and the caller is told so.
     Lost,
     /// The change is on disk and the caller is told that it failed.
     DoneButFailed,
@@ -27,7 +27,7 @@ struct Disk {
     durable: Stored,
     commits: usize,
     flushes: usize,
-    /// From which commit on another fate than done.
+    /// From which commit on there is another fate.
     fate: (usize, Fate),
 }
 

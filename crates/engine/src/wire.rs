@@ -1,5 +1,5 @@
-//! Frames between the nodes of a group: what an engine has to say to another one, as bytes. Where they travel, and that the
-//! sender is who it says, is the links' affair; an engine takes only what is whole and meant for it.
+//! Frames between the nodes of a group: what an engine has to say to another one, as bytes. The links carry them and make
+//! sure of the sender; an engine takes only frames that are intact and meant for it.
 //!
 //! ```text
 //! sum      8  xxh3 of all that follows
@@ -21,10 +21,10 @@ use crate::message;
 use crate::pieces::{Piece, Wanted};
 use crate::seal::Fields;
 
-/// The version of the frames that this version of the engine sends and takes.
+/// The version of the frames that this version of the engine sends and accepts.
 pub const WIRE_VERSION: u8 = 1;
 
-/// The longest frame, 4 MiB: entries up to [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) and what they have beside their data.
+/// The longest frame, 4 MiB: entries up to [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) and their overhead.
 pub const FRAME_BYTES_MAX: usize = 4 << 20;
 
 /// The group that every node is in.
@@ -44,17 +44,17 @@ const NUMBERED: u8 = 5;
 pub struct Outgoing {
     /// The node that it is for.
     pub to: u64,
-    /// What [`Engine::step`](crate::Engine::step) takes there.
+    /// What to pass to [`Engine::step`](crate::Engine::step) there.
     pub frame: Bytes,
 }
 
-/// Why a frame was not taken. Nothing came of it.
+/// Why a frame was not accepted. It had no effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// It is longer than [`FRAME_BYTES_MAX`], or too short to be one.
     #[error("a frame of {0} bytes is none")]
     Length(usize),
-    /// Its checksum does not hold.
+    /// Its checksum is wrong.
     #[error("the frame fails its checksum")]
     Damaged,
     /// Another version of the engine sent it.
@@ -63,10 +63,10 @@ pub enum FrameError {
     /// The leader believes that this node has more than it has: its directory is an older copy.
     #[error("this node has acknowledged entries that it does not have")]
     Behind,
-    /// It is of another group.
+    /// It belongs to another group.
     #[error("the frame is of group {0}")]
     Group(u32),
-    /// It is from or for another node than the link's.
+    /// It is from or for other nodes than those of the link.
     #[error("the frame is from node {from} to node {to}")]
     Nodes {
         /// Who sent it.
@@ -74,27 +74,27 @@ pub enum FrameError {
         /// Whom it is for.
         to: u64,
     },
-    /// It is whole, and says what no engine says.
+    /// It is intact, but no engine says such a thing.
     #[error("the frame says what cannot be: {0}")]
     Impossible(&'static str),
 }
 
-/// What a frame says.
+/// The contents of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said {
-    /// Raft's.
+    /// A message of raft's.
     Message(Message),
     /// A bundle for the leader's log.
     Submission(Bytes),
     /// A part of a snapshot.
     Piece(Piece),
-    /// Which part of a snapshot is to come next.
+    /// A request for a part of a snapshot.
     Wanted(Wanted),
     /// What one start says to another.
     Numbered(Numbered),
 }
 
-/// Makes a frame. Nothing of a kind that does not travel.
+/// Makes a frame; `None` for a kind that does not travel.
 pub(crate) fn write(said: &Said, from: u64, to: u64) -> Option<Bytes> {
     let mut bytes = vec![0; HEAD_BYTES];
     let kind = match said {
@@ -125,7 +125,7 @@ pub(crate) fn write(said: &Said, from: u64, to: u64) -> Option<Bytes> {
     Some(bytes.into())
 }
 
-/// Whether a frame is the links', as far as it says by itself.
+/// Whether a frame belongs to the links, according to its head.
 pub(crate) fn is_numbered(frame: &Bytes) -> bool {
     frame.get(SUM_BYTES + 1) == Some(&NUMBERED)
 }

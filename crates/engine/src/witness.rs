@@ -1,7 +1,6 @@
-//! The witness file: a second, independent record of how far the store had come. A log that lost its end whole looks like
-//! one that never had it; the witness makes that visible, so that nothing acknowledged is missing in silence, and no start
-//! is ever used twice. It is written at every open, snapshot, new segment and close, not at every
-//! flush.
+//! The witness file: a second, independent record of how far the store had come. A log that has lost its end completely looks
+//! like one that never had it. The witness reveals that, so that nothing acknowledged goes missing unnoticed, and no start is
+//! ever used twice. It is written at every open, snapshot, new segment and close, not at every flush.
 
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError};
@@ -9,10 +8,10 @@ use crate::seal::{Fields, seal, unseal};
 use crate::start::Start;
 use crate::store::Flushed;
 
-/// The format of the data directory that this version writes. It also reads the two before.
+/// The format of the data directory that this version writes. It also reads the previous two.
 pub const FORMAT: u32 = 5;
 
-/// The format without origins: nobody knows who proposed its entries.
+/// The format without origins: it does not say who proposed its entries.
 const FORMAT_UNNUMBERED: u32 = 4;
 
 /// The format without sectors: its witness knows nothing of flushes.
@@ -42,7 +41,7 @@ impl Witness {
             .map_err(|error| DiskError::at(&dir.file(NAME), error))
     }
 
-    /// Nothing when there is no such file.
+    /// `None` if there is no such file.
     pub(crate) fn read(dir: &Directory) -> Result<Option<Self>, OpenError> {
         let read = dir.read(NAME, LEN_MAX);
         let at = |error| DiskError::at(&dir.file(NAME), error);

@@ -1,4 +1,4 @@
-//! Whoever does the log's work has this: the engine, and who waits for what in it.
+//! What the thread needs that does the log's work: the engine, and who waits for what in it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,39 +22,39 @@ use crate::wire::FrameError;
 
 pub(crate) struct Worker {
     pub(crate) engine: Box<dyn Group>,
-    /// What the disk had free when it was last looked at.
+    /// The free space on the disk at the last look.
     free_bytes: u64,
     deliver: Box<dyn FnMut(Delivery) + Send>,
-    /// What is being worked on.
+    /// The batch in progress.
     pub(crate) batch: Batch,
-    /// In log order, what was proposed and not yet delivered.
+    /// Proposals that are not delivered yet, in log order.
     submitted: VecDeque<(Origin, u64)>,
     image_thread: Option<JoinHandle<()>>,
-    /// The last snapshot did, so that nothing can wait for it.
+    /// Whether the last snapshot failed, so that nothing can wait for it.
     snapshot_failed: bool,
-    /// There was no room for all that was to be proposed.
+    /// Whether there was no room for all proposals.
     full: bool,
-    /// A snapshot that was written, and has not replaced the log yet.
+    /// A snapshot that is written and has not replaced the log yet.
     written: Option<Result<WrittenSnapshot, SnapshotError>>,
-    /// Nothing, alone.
+    /// `None` if the node is alone.
     among: Option<Among>,
 }
 
-/// What a log among others has beside.
+/// What a log in a group has in addition.
 struct Among {
     sends: SharedSends,
-    /// A flush was begun, and is left to somebody who may wait for the disk.
+    /// Whether a flush was begun and is left to a thread that may wait for the disk.
     begun: bool,
-    /// The disk has failed, and nothing more is done.
+    /// Whether the disk has failed, so that nothing more is done.
     stopped: bool,
-    /// The leader has said so.
+    /// Whether the leader has said so.
     behind: bool,
-    /// What was last told.
+    /// What was last delivered.
     standing: Standing,
     delivered: u64,
-    /// Numbers of the engine's asks, and the tags that they are for.
+    /// The numbers of the engine's asks, and their tags.
     reads: VecDeque<(u64, u64)>,
-    /// To be told when the turn is over.
+    /// To be delivered when the turn is over.
     refused: Vec<(Peer, u64)>,
     changed: Vec<(u64, Result<(), MemberError>)>,
 }
@@ -68,7 +68,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// How to close: with which image, if with any.
+/// How to close: with an image, or without.
 pub(crate) type Closing = Option<Vec<u8>>;
 
 impl Worker {
@@ -102,8 +102,8 @@ impl Worker {
         }
     }
 
-    /// Does what the batch says. Whoever may not wait for the disk leaves that to the log's own thread. If the batch says to
-    /// close, says how.
+    /// Does what the batch says. A caller that may not wait for the disk leaves that to the log's own thread. If the batch
+    /// says to close, returns how.
     pub(crate) fn work(&mut self, desk: &Arc<Desk>, may_wait: bool) -> Option<Closing> {
         let mut closing = None;
         let mut batch = std::mem::take(&mut self.batch);
@@ -145,7 +145,7 @@ impl Worker {
         }
     }
 
-    /// Does what others ask for, this node's house or the other nodes.
+    /// Does what this node's house or other nodes ask for.
     fn hear(&mut self, desk: &Desk, ask: Ask) {
         let Some(among) = self.among.as_mut().filter(|among| !among.stopped) else {
             return;
@@ -179,7 +179,7 @@ impl Worker {
         }
     }
 
-    /// Proposes the batch's entries, as far as there is room in the log; whether there was for all.
+    /// Proposes the batch's entries, as far as the log has room; says whether it had room for all.
     fn propose(&mut self, desk: &Desk, batch: &Batch) -> bool {
         let may_wait = !std::mem::take(&mut self.snapshot_failed) && !batch.closes();
         for (nth, (tag, data)) in batch.entries().enumerate() {
@@ -195,7 +195,7 @@ impl Worker {
         true
     }
 
-    /// Alone, only what was submitted needs a flush.
+    /// Alone, only submissions need a flush.
     fn flush(&mut self, desk: &Desk) {
         if self.submitted.is_empty() {
             return;
@@ -210,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Among others: whatever need not wait for the disk is said. Whether the rest does.
+    /// In a group: sends what need not wait for the disk. Says whether the rest must.
     fn begin(&mut self) -> bool {
         let waits = self.engine.begin();
         self.send();
@@ -220,12 +220,12 @@ impl Worker {
         waits
     }
 
-    /// Whether a flush was begun and left to somebody who may wait.
+    /// Whether a flush was begun and left to a thread that may wait.
     pub(crate) fn is_begun(&self) -> bool {
         self.among.as_ref().is_some_and(|among| among.begun)
     }
 
-    /// Ends a flush that was begun, and tells what has come of it.
+    /// Ends the flush that was begun, and delivers the results.
     pub(crate) fn end(&mut self, desk: &Desk) {
         let waits = self.engine.begin();
         let begun = Instant::now();
@@ -326,7 +326,7 @@ impl Worker {
         }
     }
 
-    /// The tags of what another member's snapshot has or has not.
+    /// The tags of submissions that another member's snapshot may contain.
     fn passed_over(&mut self) -> Vec<u64> {
         let applied = self.engine.applied();
         let over = |(origin, _): &(Origin, u64)| origin.sequence <= applied;
@@ -383,7 +383,7 @@ impl Worker {
     }
 }
 
-/// The first of them, as long as they are so.
+/// Drains the elements at the front for which `is_so` holds.
 fn drain_while<T>(from: &mut VecDeque<T>, is_so: impl Fn(&T) -> bool) -> Vec<T> {
     let count = from.iter().take_while(|one| is_so(one)).count();
     from.drain(..count).collect()

@@ -1,4 +1,4 @@
-//! What a node among others has beside one that is alone: sockets to and from them, and a log that they share.
+//! What a node in a cluster has in addition to one that is alone: sockets to and from the others, and a log that they share.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
@@ -35,7 +35,7 @@ impl Among {
         let ear: Arc<OnceLock<Hearer>> = Arc::default();
         let own = Arc::clone(&ear);
         let hear = move |from, frames: &mut Vec<Bytes>| {
-            // What comes before there is a log is lost, and sent again.
+            // Frames that come before there is a log are lost, and sent again.
             if let Some(hearer) = own.get() {
                 hearer.hear_all(from, frames.drain(..));
             }
@@ -58,14 +58,14 @@ impl Among {
         Ok((log, Among { joiner, peers }))
     }
 
-    /// Hangs up, once the log is closed.
+    /// Closes the connections, once the log is closed.
     pub(crate) fn stop(&mut self) {
         self.joiner = None;
         self.peers.stop();
     }
 }
 
-/// Begins the next start of a member in the same process: of one that its cluster has left out, or that has fallen behind.
+/// Begins a member's next start in the same process, after its cluster has left it out or it has fallen behind.
 #[derive(Debug)]
 pub(crate) struct Anew {
     config: Config,
@@ -75,7 +75,7 @@ pub(crate) struct Anew {
 }
 
 impl Anew {
-    /// The first start; later ones are begun by what this gives.
+    /// Begins the first start; what this returns begins the later ones.
     pub(crate) fn first(
         config: &Config,
         listener: TcpListener,
@@ -101,7 +101,7 @@ impl Anew {
         Arc::clone(&self.among)
     }
 
-    /// Whoever flushes the log of the present start.
+    /// Flushes the log of the present start.
     pub(crate) fn flusher(&self) -> Arc<dyn Flushes> {
         Arc::clone(&self.flusher) as Arc<dyn Flushes>
     }
@@ -156,7 +156,7 @@ fn answer(house: &Weak<Shared>, newcomer: Newcomer) -> JoinAnswer {
     }
 }
 
-/// Goes on asking until the log has this node.
+/// Keeps asking until the log has this node.
 fn ask_on(
     cluster: &ClusterConfig,
     start: u64,

@@ -1,5 +1,5 @@
-//! The two clocks of a node. Everything that ends by time is measured on the monotonic one; the wall clock is
-//! noted in the log, for people, and says which generation a restored log begins.
+//! The two clocks of a node. Everything that ends by time is measured on the monotonic one. The wall clock is recorded in the
+//! log for people, and says which generation a restored log begins.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) enum Clock {
     /// Stands still while the machine sleeps.
     Monotonic(Instant),
-    /// Goes on while the machine sleeps: others wait for a member's lease meanwhile.
+    /// Goes on while the machine sleeps, because others wait for a member's lease meanwhile.
     Boot(Duration),
     /// Set by a simulator.
     #[cfg(test)]
@@ -57,7 +57,7 @@ fn since_boot() -> Duration {
     Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())
 }
 
-/// Where there is no clock that goes on, it stands still while the machine sleeps.
+/// If no clock goes on during sleep, this one stands still.
 #[cfg(not(target_os = "linux"))]
 fn since_boot() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
@@ -77,15 +77,14 @@ pub(crate) fn wall_ms() -> u64 {
     now.saturating_add_signed(offset_ms())
 }
 
-/// For tests only: names a file with a number of milliseconds by which the wall clock is wrong, so that a test can make
-/// it jump.
+/// For tests only: names a file with the error of the wall clock in milliseconds, so that a test can make it jump.
 const OFFSET_FILE: &str = "TESTIGO_TEST_CLOCK";
-/// The file is not read more often.
+/// How often the file is read at most.
 const OFFSET_KEPT: Duration = Duration::from_millis(100);
 
 struct Offset {
     file: PathBuf,
-    /// What the file said, and when.
+    /// When the file was last read, and what it said.
     read: Mutex<Option<(Instant, i64)>>,
 }
 
@@ -119,7 +118,7 @@ pub(crate) mod simulated {
     use std::cell::Cell;
 
     thread_local! {
-        /// What it shows; nothing where it is the system's.
+        /// The time; `None` for the system's clock.
         pub(crate) static WALL_MS: Cell<Option<u64>> = const { Cell::new(None) };
     }
 }

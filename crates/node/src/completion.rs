@@ -1,9 +1,9 @@
-//! The answer that a caller in this process waits for: by blocking its thread, or as a future.
+//! The answer for which a caller in this process waits: by blocking its thread, or as a future.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// One answer, given once.
+/// An answer that is given once.
 #[derive(Debug)]
 pub(crate) struct Completion<T> {
     state: Mutex<State<T>>,
@@ -27,7 +27,7 @@ impl<T> Completion<T> {
         })
     }
 
-    /// Gives the answer. A second one is dropped.
+    /// Gives the answer. A second one is ignored.
     pub(crate) fn give(&self, answer: T) {
         let mut state = self.lock();
         if state.answer.is_none() {
@@ -51,12 +51,12 @@ impl<T> Completion<T> {
         state.answer.take().expect("waited until there is one")
     }
 
-    /// The answer if it is there.
+    /// The answer, if it was given.
     pub(crate) fn take(&self) -> Option<T> {
         self.lock().answer.take()
     }
 
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

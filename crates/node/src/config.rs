@@ -1,4 +1,4 @@
-//! What a node is started with.
+//! How a node is configured.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::tls::TlsFiles;
 use crate::users::{Guests, Secret, User};
 use crate::wire::WireLimits;
 
-/// A node has at most so many users.
+/// Cap on users of a node.
 const USERS_MAX: usize = 10_000;
-/// Corosync's own bound on the name of a group.
+/// Corosync's own limit for the name of a group.
 const GROUP_NAME_MAX: usize = 127;
-/// A Corosync group has at most so many members.
+/// Cap on members of a Corosync group.
 const GROUP_NODES_MAX: usize = POOL_NODES_MAX;
 
 /// The configuration of a node.
@@ -32,7 +32,7 @@ const GROUP_NODES_MAX: usize = POOL_NODES_MAX;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The data directory; made if it is not there.
+    /// The data directory; created if it does not exist.
     pub data: PathBuf,
     /// Where to listen for RESP over TCP.
     pub resp: Option<SocketAddr>,
@@ -40,15 +40,16 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Where to listen for RESP on a Unix socket.
     pub unix: Option<PathBuf>,
-    /// TLS on both TCP doors.
+    /// TLS on both TCP front doors.
     pub tls: Option<TlsFiles>,
-    /// The password of the default user, who may do everything. This or users are needed to listen beyond this machine.
+    /// The password of the default user, who may do everything. A password or users are required to listen beyond this
+    /// machine.
     pub password: Option<Secret>,
     /// Other users, with their rights.
     pub users: Vec<User>,
-    /// Whether the default user, or everybody where there are no users, must `PRESENT` itself before it works on flows.
+    /// Whether the default user, or everybody if there are no users, must `PRESENT` before working on flows.
     pub present_first: bool,
-    /// Below which directory flows keep the files of their jobs; without it their `data` are relative paths.
+    /// The directory below which flows keep the files of their jobs; without it their `data` are relative paths.
     pub files_root: Option<PathBuf>,
     /// What the services may cost.
     pub limits: Limits,
@@ -60,9 +61,9 @@ pub struct Config {
     pub snapshots: SnapshotPolicy,
     /// Whether the data directory is a restored backup.
     pub opening: Opening,
-    /// The cluster that the node is a member of; without it the node is alone.
+    /// The cluster of which the node is a member; without it the node is alone.
     pub cluster: Option<ClusterConfig>,
-    /// The Corosync group that shares the pools, in place of the log.
+    /// The Corosync group that shares the pools instead of the log.
     pub corosync: Option<CorosyncConfig>,
 }
 
@@ -71,7 +72,7 @@ pub struct Config {
 pub struct CorosyncConfig {
     /// The name of the process group.
     pub group: String,
-    /// The Corosync node ids of all members, this node's among them: the same at all of them.
+    /// The Corosync node IDs of all members, including this node: the same at all of them.
     pub members: Vec<u32>,
 }
 
@@ -84,28 +85,28 @@ pub enum ConfigError {
          set `password` or users in the configuration file, or listen on 127.0.0.1"
     )]
     OpenToAll(SocketAddr),
-    /// A limit beyond what the log's records were made for.
+    /// A limit beyond what the log's records allow.
     #[error("the limit {name} is {value}; it must be in 1..={most}")]
     Limit {
         /// The limit's name.
         name: &'static str,
-        /// What was asked for.
+        /// The configured value.
         value: u64,
-        /// The most that it can be.
+        /// The maximum.
         most: u64,
     },
-    /// Which of the two counts?
+    /// It is unclear which of the two counts.
     #[error("user {0} is said twice; `password` is the password of user default")]
     UserTwice(String),
-    /// Too many.
+    /// There are too many.
     #[error("{0} users are more than {USERS_MAX}")]
     ManyUsers(usize),
-    /// Pools would be on the log and in the group.
+    /// The pools would be in both the log and the group.
     #[error(
         "a node of a cluster has its pools on the cluster's log: --corosync is for nodes without --peer"
     )]
     CorosyncInCluster,
-    /// There is no such group.
+    /// No Corosync group can be like this.
     #[error(
         "a Corosync group has a name of 1 to {GROUP_NAME_MAX} bytes, and 1 to {GROUP_NODES_MAX} members: --corosync-members 1,2,3"
     )]
@@ -116,7 +117,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// A node that listens nowhere.
+    /// A node that does not listen anywhere.
     pub fn embedded(data: impl AsRef<Path>) -> Config {
         Config {
             data: data.as_ref().to_owned(),
@@ -138,7 +139,7 @@ impl Config {
         }
     }
 
-    /// Whether a node would start with this. The default limits are the highest that there are.
+    /// Whether a node would start with this. The default limits are the highest allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_users()?;
         let guarded = self.password.is_some() || !self.users.is_empty();

@@ -1,4 +1,4 @@
-//! A socket with what it has sent and what it is to be sent.
+//! A socket with its input and output.
 
 use std::io::{self, Read, Write};
 
@@ -24,43 +24,43 @@ pub(crate) enum Stream {
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) client: ClientId,
-    /// What was read and not yet served: part of a command, or commands behind a blocked one.
+    /// What was read and not served yet: part of a command, or commands behind a blocked one.
     pub(crate) input: Vec<u8>,
-    /// How far the first command of it was read.
+    /// How far its first command was read.
     pub(crate) progress: Progress,
-    /// What is counted of it.
+    /// How it is counted among the unfinished input.
     pub(crate) kept: Kept,
-    /// As of the last command, it is known who this is.
+    /// Whether its user was known at the last command.
     pub(crate) is_user: bool,
     pub(crate) output: BytesMut,
-    /// Bytes of the output's memory that were sent.
+    /// How many bytes of the output's memory were sent.
     sent: usize,
-    /// There may be more to read.
+    /// Whether there may be more to read.
     pub(crate) readable: bool,
-    /// The peer has said that it sends nothing more.
+    /// Whether the peer has said that it sends nothing more.
     pub(crate) read_closed: bool,
-    /// Its commands wait until it has read its answers.
+    /// Whether its commands wait until it has read its answers.
     pub(crate) paused: bool,
-    /// The output that the house was last told of.
+    /// The amount of output that the house was last told.
     pub(crate) told: usize,
-    /// To be closed once everything is sent.
+    /// To be closed after everything is sent.
     pub(crate) leaving: bool,
     /// To be closed at once.
     pub(crate) overrun: bool,
 }
 
-/// What became of an attempt to write.
+/// The result of an attempt to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     All,
-    /// The peer does not read; the socket says when it does.
+    /// The peer does not read; the socket reports when it does.
     Some,
     /// The peer is gone.
     Gone,
 }
 
 impl Stream {
-    /// Readiness is told once a change, in both directions, so that nothing is ever registered again.
+    /// Registers for both directions, edge-triggered, so that nothing must ever be registered again.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         match self {
@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// Sends what was taken and not yet sent; false if the peer does not read.
+    /// Sends what was accepted and not sent yet; false if the peer does not read.
     fn flush(&mut self) -> io::Result<bool> {
         match self {
             Stream::Tcp(_) | Stream::Unix(_) => Ok(true),
@@ -98,17 +98,17 @@ impl Stream {
         matches!(self, Stream::Sealed(sealed) if sealed.has_unsent())
     }
 
-    /// Whether less than was asked for means that there is no more. What is sealed comes in records.
+    /// Whether reading less than requested means that there is no more. TLS data comes in records.
     pub(crate) fn is_drained_by(&self, read: usize, asked: usize) -> bool {
         read < asked && !matches!(self, Stream::Sealed(_))
     }
 
-    /// Whether the peer has not yet shown that it can speak at all.
+    /// Whether the peer has not finished the TLS handshake.
     pub(crate) fn is_handshaking(&self) -> bool {
         matches!(self, Stream::Sealed(sealed) if sealed.is_handshaking())
     }
 
-    /// Says that nothing more comes, where that is said.
+    /// Says that nothing more comes, where the protocol has a way to say so.
     pub(crate) fn end(&mut self) {
         if let Stream::Sealed(sealed) = self {
             sealed.end();
@@ -159,7 +159,7 @@ impl Connection {
             Err(_) => return Written::Gone,
         }
         self.sent = 0;
-        // What advancing has used up comes back by clearing; a burst's buffer is not kept.
+        // Clearing makes room again that advancing has used up; a large buffer is not kept.
         match self.output.capacity() > KEPT_BYTES {
             true => self.output = BytesMut::new(),
             false => self.output.clear(),
@@ -167,7 +167,7 @@ impl Connection {
         Written::All
     }
 
-    /// A slow reader's output does not hold the memory of what was sent, as soon as that is the larger part.
+    /// As soon as most of a slow reader's output is sent, releases the memory of that part.
     fn give_back_sent(&mut self) {
         if self.sent > KEPT_BYTES.max(self.output.len()) {
             self.output = BytesMut::from(&self.output[..]);
@@ -175,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Whether and in what memory unserved bytes are kept, after some were served.
+    /// After some input was served, decides whether to keep the memory of the rest.
     pub(crate) fn tidy_input(&mut self) {
         if self.input.is_empty() {
             self.input = Vec::new();
@@ -185,5 +185,5 @@ impl Connection {
     }
 }
 
-/// An output buffer larger than this is given back when it is empty.
+/// An output buffer larger than this is released when it is empty.
 const KEPT_BYTES: usize = 64 << 10;

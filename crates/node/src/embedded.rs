@@ -1,5 +1,5 @@
-//! The door for the program that the node is embedded in: the same semantics without a socket. A session here is an
-//! implicit one that ends when it is dropped, or an opened one that the log knows.
+//! The front door for the program that embeds the node: the same semantics without a socket. A session here is implicit and
+//! ends when it is dropped, or it is opened and logged.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Takes up a logged session, with what the caller believes to hold.
+    /// Resumes a logged session, with what the caller believes to hold.
     pub fn resume_session(
         &self,
         id: SessionId,
@@ -130,13 +130,12 @@ impl Node {
         self.shared.enter(|house| submit(house, change, None))
     }
 
-    /// A gate with its holders and waiters, at one moment: with very many of them, others wait meanwhile.
+    /// A gate with its holders and waiters, at one moment. If there are very many, other callers wait meanwhile.
     pub fn gate(&self, gate: &str) -> Result<GateView, Refusal> {
         self.shared.enter(|house| house.local().gate(gate))
     }
 
-    /// All gates that fit a pattern, by name. They are looked for a slice at a time, as for `GATE LIST`. None when the node
-    /// has stopped.
+    /// All gates whose names match a pattern, by name, gathered in slices as for `GATE LIST`. Empty if the node has stopped.
     pub fn gates(&self, pattern: &str) -> Vec<GateSummary> {
         let pattern: Box<str> = pattern.into();
         let (mut at, mut found) = (0, BTreeMap::new());
@@ -152,7 +151,7 @@ impl Node {
         found.unwrap_or_default().into_values().collect()
     }
 
-    /// All sessions, by identity, looked for a slice at a time. None when the node has stopped.
+    /// All sessions, by ID, gathered in slices. Empty if the node has stopped.
     pub fn sessions(&self) -> Vec<SessionView> {
         let (mut at, mut found) = (0, BTreeMap::new());
         let found = self.shared.in_slices(move |house, slice| {
@@ -175,7 +174,7 @@ impl Node {
         found.unwrap_or_default().into_values().collect()
     }
 
-    /// Who leads an election, if anybody does.
+    /// The leader of an election, if there is one.
     pub fn leader(&self, election: &str) -> Result<Option<Leader>, Refusal> {
         let election = Name::election(election)?;
         let view = self.shared.enter(|house| house.election(&election, 0))?;
@@ -206,7 +205,7 @@ pub(crate) fn submit(
     Ok(Submitted(completion))
 }
 
-/// A change on its way through the log. Dropping this does not take the change back.
+/// A change on its way through the log. Dropping this does not undo the change.
 #[derive(Debug)]
 #[must_use = "the change is durable only when this is answered"]
 pub struct Submitted(Arc<Completion<Result<Outcome, Refusal>>>);
@@ -225,20 +224,20 @@ impl Future for Submitted {
     }
 }
 
-/// What a candidate says.
+/// A candidacy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Campaign<'a> {
     /// The election's name.
     pub election: &'a str,
     /// What is told of the leader.
     pub value: &'a [u8],
-    /// The highest among the candidates is elected; of equals the one that came first.
+    /// The highest rank among the candidates is elected; of equal ones, the first to campaign.
     pub rank: i64,
-    /// How long to wait: 0 to try, nothing for as long as the limit allows.
+    /// How long to wait: 0 to try once, `None` for as long as the limit allows.
     pub wait_ms: Option<u64>,
 }
 
-/// A request to enter, as far as it has come.
+/// A request to enter, settled or waiting.
 #[derive(Debug)]
 pub enum Entering {
     /// It is settled.
@@ -253,7 +252,7 @@ impl Session {
         self.id
     }
 
-    /// Enters a gate, blocking the thread while it waits. Nothing when the wait ended without entering.
+    /// Enters a gate, blocking the thread while it waits. `None` if the wait ended without entering.
     pub fn lock(&self, lock: &Lock<'_>) -> Result<Option<Grant>, Refusal> {
         let settled = match self.enter(lock)? {
             Entering::Settled(settled) => settled,
@@ -281,7 +280,7 @@ impl Session {
         }
     }
 
-    /// Asks to enter a gate and goes on. Say `asynchronous` if the program does other things while it waits.
+    /// Asks to enter a gate and goes on. Set `asynchronous` if the program does other things while it waits.
     pub fn enter(&self, lock: &Lock<'_>) -> Result<Entering, Refusal> {
         self.ask_to_enter(&Command::Lock(lock.clone()), || [lock.gate.into()].into())
     }
@@ -314,8 +313,8 @@ impl Session {
         })
     }
 
-    /// Campaigns, blocking the thread until the session leads; gives its term. Nothing when the wait ended before. Whoever
-    /// leads or campaigns already changes what it says of itself.
+    /// Campaigns, blocking the thread until the session leads; returns its term. `None` if the wait ended before. A session
+    /// that already leads or campaigns changes what it says of itself.
     pub fn campaign(&self, campaign: &Campaign<'_>) -> Result<Option<Fence>, Refusal> {
         let election = Name::election(campaign.election)?;
         let lock = Lock {
@@ -330,7 +329,7 @@ impl Session {
         Ok(self.lock(&lock)?.map(|grant| grant.fence))
     }
 
-    /// Leads no longer, or is no candidate any more.
+    /// Gives up a leadership or a candidacy.
     pub fn resign(&self, election: &str) -> Result<(), Refusal> {
         let election = Name::election(election)?;
         let election = &*election;
@@ -342,7 +341,7 @@ impl Session {
         self.ask(&Command::Unlock { gate, fence }).map(drop)
     }
 
-    /// From writer to reader, without leaving; gives the new fence.
+    /// From writer to reader, without leaving; returns the new fence.
     pub fn downgrade(&self, gate: &str) -> Result<Fence, Refusal> {
         match self.ask(&Command::Downgrade { gate })? {
             Answer::Downgraded(fence) => Ok(fence),
@@ -350,13 +349,13 @@ impl Session {
         }
     }
 
-    /// What proves, after a crash, that the session was granted this. Nothing if it does not hold the gate under this fence.
+    /// Proof, after a crash, that the session was granted this. `None` if it does not hold the gate with this fence.
     pub fn receipt(&self, gate: &str, fence: Fence) -> Option<String> {
         self.shared
             .enter(|house| house.receipt(self.id, gate, fence))
     }
 
-    /// A sign of life; an opened session runs out without one.
+    /// A sign of life, without which an opened session runs out.
     pub fn renew(&self) -> Result<(), Refusal> {
         self.ask(&Command::Renew).map(drop)
     }
@@ -373,17 +372,17 @@ impl Session {
         later.map_or(Ok(answer), |later| later.wait())
     }
 
-    /// What the session was told since the last look, oldest first.
+    /// The oldest event that the session has not read yet.
     pub fn next_event(&self) -> Option<SessionEvent> {
         self.mailbox.take()
     }
 
-    /// Blocks until the session is told something.
+    /// Blocks until there is an event for the session.
     pub fn wait_for_event(&self) -> SessionEvent {
         self.mailbox.wait()
     }
 
-    /// Ends the session and gives everything back; for an opened one, when the log has it.
+    /// Ends the session and gives everything back; for an opened session, returns when the log has it.
     pub fn close(self) -> Result<(), Refusal> {
         if self.id.is_implicit() {
             return Ok(());
@@ -404,8 +403,8 @@ impl Drop for Session {
     }
 }
 
-/// A request that waits, to be awaited or blocked on. Dropped before it is settled it is cancelled, and what was granted
-/// meanwhile is given back.
+/// A request that waits, to be awaited or blocked on. If it is dropped before it is settled, it is cancelled, and what was
+/// granted meanwhile is given back.
 #[derive(Debug)]
 pub struct Wait {
     shared: Arc<Shared>,
@@ -417,7 +416,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Names the wait, as `GATE SHOW` does.
+    /// Identifies the wait, as in `GATE SHOW`.
     pub fn ticket(&self) -> Ticket {
         self.ticket
     }

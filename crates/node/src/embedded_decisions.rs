@@ -1,11 +1,11 @@
-//! Decisions for the program that the node is embedded in.
+//! Decisions for the program that embeds the node.
 
 use testigo_core::{Body, Change, Name, Outcome, Refusal};
 
 use crate::node::Node;
 
 impl Node {
-    /// Proposes a value, and gives the decided one: the first that the log has under this name. Blocks until it is durable.
+    /// Proposes a value, and returns the decided one: the first that the log has under this name. Blocks until it is durable.
     pub fn decide(&self, name: &str, value: &[u8]) -> Result<Body, Refusal> {
         let (name, value) = (Name::new(name)?, Body::from(value));
         match self.submit(Change::Decide { name, value })?.wait()? {

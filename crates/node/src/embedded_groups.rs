@@ -1,4 +1,4 @@
-//! Groups for the program that the node is embedded in. What is delivered comes as [`SessionEvent::Group`].
+//! Groups for the program that embeds the node. Deliveries come as [`SessionEvent::Group`].
 //!
 //! [`SessionEvent::Group`]: crate::SessionEvent::Group
 
@@ -12,7 +12,7 @@ use crate::embedded::{Session, submit};
 use crate::node::Node;
 
 impl Node {
-    /// A group with its members, as the log has it. Nothing if nobody is a member.
+    /// A group with its members, as in the log. `None` if it has no members.
     pub fn group(&self, group: &str) -> Option<GroupRecord> {
         self.shared
             .enter(|house| house.replicated().group(group).cloned())
@@ -20,8 +20,8 @@ impl Node {
 }
 
 impl Session {
-    /// Joins a group, or comes back to it behind the message of number `after`. Blocks until that is durable; from then on
-    /// this session is told what is delivered. Only an opened session can be a member.
+    /// Joins a group, or comes back to it behind message number `after`. Blocks until that is durable; from then on messages
+    /// are delivered to this session. Only an opened session can be a member.
     pub fn join_group(
         &self,
         group: &str,
@@ -45,8 +45,8 @@ impl Session {
         }
     }
 
-    /// Sends to all members, this one included: the message's number. Blocks until it is durable, or, where an algorithm gives the
-    /// order, until every node has it.
+    /// Sends to all members, this one included; returns the message's number. Blocks until the message is durable or, if an
+    /// algorithm orders the group, until every node has it.
     pub fn send_to_group(&self, group: &str, body: &[u8]) -> Result<u64, Refusal> {
         let (group, body) = (Name::new(group)?, Body::from(body));
         let session = self.id();

@@ -1,4 +1,4 @@
-//! Pools for the program that the node is embedded in.
+//! Pools for the program that embeds the node.
 
 use testigo_core::pool::{DeskView, PoolAnswer, PoolDefinition, PoolTake, SlotTaken};
 use testigo_core::{Change, Name, Refusal};
@@ -6,7 +6,7 @@ use testigo_core::{Change, Name, Refusal};
 use crate::embedded::{Session, Submitted, submit};
 use crate::node::Node;
 
-/// Slots in use that are shown.
+/// Cap on slots in use that are shown.
 const SHOWN_MAX: usize = 1_000;
 
 impl Node {
@@ -23,7 +23,7 @@ impl Node {
         self.submit(Change::CreatePool { pool, definition })
     }
 
-    /// Deletes a pool that nobody uses. The answer comes when all nodes have said so in the log; `BUSY` if a slot is in use.
+    /// Deletes a pool that nobody uses. The answer comes when all nodes have voted in the log; `BUSY` if a slot is in use.
     pub fn delete_pool(&self, pool: &str) -> Result<Submitted, Refusal> {
         let pool = Name::new(pool)?;
         self.shared.enter(|house| house.check_log_has_pools())?;
@@ -40,7 +40,7 @@ impl Node {
 }
 
 impl Session {
-    /// Takes slots of a pool, blocking the thread while it waits. None when there were not enough, or the wait ended.
+    /// Takes slots of a pool, blocking the thread while it waits. Empty if there were not enough, or the wait ended.
     pub fn take_slots(&self, take: PoolTake<'_>) -> Result<Vec<SlotTaken>, Refusal> {
         let taken = self.shared.enter(|house| {
             let taken = house.take_slots(self.id(), take)?;

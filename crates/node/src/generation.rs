@@ -1,25 +1,25 @@
-//! Generations: slots of time, counted from 2026. A log that is restored from a backup, or recovered without its majority, begins
-//! one, and its numbers begin above those of every earlier slot. It waits for the next slot, so no two logs begin in one:
-//! whatever another log has given out that was restored from the same backup, or from another one, is below. This is the one
-//! thing for which wall clocks must be right, to within a slot.
+//! Generations: slots of time, counted from 2026. A log that is restored from a backup, or recovered without its majority,
+//! begins one, and its numbers begin above those of every earlier slot. It waits for the next slot, so no two logs begin in
+//! the same one: whatever another log has given out that was restored from the same backup, or from another one, is lower.
+//! Only for this must wall clocks be right, to within a slot.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::clock::wall_ms;
 
-/// How long a slot is. Until its end, a log that has begun in it must not use up its numbers, `Number::GENERATION`.
+/// The length of a slot. Until its end, a log that has begun in it must not use up its numbers, `Number::GENERATION`.
 const SLOT_MS: u64 = 32_000;
 /// 2026-01-01, in milliseconds since 1970.
 const EPOCH_MS: u64 = 1_767_225_600_000;
 
-/// How long whoever begins a generation now has to wait for it, in seconds.
+/// How long a node that begins a generation now has to wait for it, in seconds.
 pub fn wait_secs() -> u64 {
     let into = wall_ms().saturating_sub(EPOCH_MS) % SLOT_MS;
     (SLOT_MS - into).div_ceil(1000)
 }
 
-/// Waits for the next slot. The sentence says why there is none.
+/// Waits for the next slot. The error says why there is none.
 pub(crate) fn next() -> Result<u32, String> {
     let present = slot(wall_ms());
     loop {

@@ -1,5 +1,5 @@
-//! What applying a flow grants. Whoever may define a flow decides its graph; whom it lets at jobs, and where its files
-//! lie, is not the author's alone to say: an apply grants no more than its author has, and what stood there may stay.
+//! What applying a flow grants. A user who may define a flow decides its graph, but not alone who may have its jobs and where
+//! its files lie: an apply grants no more than its author has, and what was there before may stay.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -12,14 +12,14 @@ use crate::wire::refuse;
 /// Who may do something with a queue's jobs as a process.
 #[derive(Debug, Default)]
 struct Audience<'a> {
-    /// Every user who may use the process.
+    /// Whether every user may be the process.
     everybody: bool,
     users: BTreeSet<&'a Name>,
-    /// The author is one of them.
+    /// Whether the author is one of them.
     author: bool,
 }
 
-/// Whether an author may replace a flow, or make a new one.
+/// Whether an author may replace a flow, or create a new one.
 pub(crate) fn check(
     author: &User,
     flow: &str,
@@ -76,7 +76,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Who could bring jobs into a queue, or out of it, by the flow as it stands.
+/// Who could put jobs into a queue, or take them out, according to the present flow.
 fn audience<'a>(
     author: &User,
     flow: &str,
@@ -107,8 +107,8 @@ fn for_users(role: &Role) -> String {
     }
 }
 
-/// Whether the directories of a flow's queues lie below the one that the operator configured, by their names. A relative
-/// one lies below wherever a harness is told to work; whoever opens one follows no link out of it.
+/// Whether the directories of a flow's queues lie, by name, below the one that the operator configured. A relative path lies
+/// below the directory in which a harness works; a harness that opens one follows no link out of it.
 pub(crate) fn check_directories(
     root: Option<&Path>,
     old: Option<&Scheme>,
@@ -214,14 +214,14 @@ mod tests {
                 false,
             ),
             (Some(""), "make -> [a] -> second -> [b] -> end", true),
-            // What lies there was for root.
+            // The jobs in it were for root.
             (Some(""), "make -> [failed] -> clerk -> [a] -> work", false),
             (
                 Some("queue failed { rights eve }"),
                 "queue failed { rights eve }\nmake -> [failed] -> clerk",
                 true,
             ),
-            // A queue that is new holds nobody's jobs.
+            // A new queue has nobody's jobs.
             (Some(""), "make -> [a] -> work -> [new] -> reader", true),
         ] {
             assert_eq!(applies(define, old, new), fits, "{old:?} then {new}");
@@ -252,7 +252,7 @@ mod tests {
             let new = scheme(data);
             let checked = check_directories(root, None, &new);
             assert_eq!(checked.is_ok(), fits, "{root:?} {data}");
-            // What stood there may stay.
+            // What was there before may stay.
             assert!(check_directories(root, Some(&new), &new).is_ok(), "{data}");
         }
     }

@@ -1,14 +1,14 @@
-//! Hostile input for the parsers: how much of it, and how little memory reading it may take.
+//! Hostile input for the parsers: how much of it to generate, and how much memory reading it may take.
 
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// Says how many inputs each parser gets; `cargo xtask chaos parsers` sets it.
+/// How many inputs each parser gets; `cargo xtask chaos parsers` sets it.
 const ROUNDS: &str = "TESTIGO_ROUNDS";
 
-/// What reading may allocate besides a multiple of what was read: room for an error's text.
+/// What reading may allocate in addition to a multiple of the input: room for an error's text.
 const SPARE_BYTES: u64 = 2048;
-/// The most bytes that a byte of input may cost.
+/// How many bytes a byte of input may cost.
 const BYTES_PER_BYTE: u64 = 16;
 
 /// Gives a parser its inputs, made from a seeded generator.
@@ -29,7 +29,7 @@ pub(crate) fn inputs(ordinarily: u64, mut parse: impl FnMut(&mut Chance)) {
     }
 }
 
-/// Runs a parser on an input and checks that it allocates no more than the input warrants, whatever the input claims.
+/// Runs a parser on an input and checks that it allocates no more than the input justifies, whatever the input claims.
 pub(crate) fn frugally<T>(input: &[u8], parse: impl FnOnce() -> T) -> T {
     let mut parsed = None;
     let taken = allocation_counter::measure(|| parsed = Some(parse()));
@@ -74,7 +74,7 @@ impl Chance {
                 2 => input.insert(at, self.one(alphabet)),
                 3 => drop(input.remove(at)),
                 4 => {
-                    // A piece of it once more.
+                    // Repeats a piece of it.
                     let to = at + self.below(input.len() - at + 1);
                     let piece = input[at..to].to_vec();
                     let into = self.below(input.len() + 1);
@@ -86,12 +86,12 @@ impl Chance {
     }
 }
 
-/// A parser that believes what a header claims.
+/// A parser that trusts what a header claims.
 #[test]
 #[should_panic(expected = "bytes for an input of 9")]
 fn a_trusting_parser_is_seen() {
     let input = b"*1000000\n";
-    // The optimiser would leave out what nobody uses.
+    // Otherwise the optimiser removes it as unused.
     frugally(input, || {
         std::hint::black_box(Vec::<u8>::with_capacity(1_000_000))
     });

@@ -1,6 +1,6 @@
-//! One machine's node: `core` and the engine in one house, with a door for programs that speak RESP and a door for the
-//! program that the node is embedded in. This is the low-level door: the crate `testigo` gives an embedded node the same
-//! handles as one that is elsewhere, over a [`Pipe`].
+//! One machine's node: `core` and the engine in one house, with a front door for programs that speak RESP and one for the
+//! program that embeds the node. This is the low-level interface: the crate `testigo` gives an embedded node the same handles
+//! as a remote one, over a [`Pipe`].
 //!
 //! ```
 //! use testigo_core::Lock;

@@ -1,21 +1,21 @@
-//! Whether to look again for a moment before sleeping. In a hand-over the next command is a round trip away, and falling
-//! asleep and being woken would take longer than that; but where looking does not pay (one core, a client that thinks) it
-//! only takes time from others.
+//! Whether to look again for a moment before sleeping. During a hand-over the next command is a round trip away, and falling
+//! asleep and waking up would take longer than that. If looking does not pay (one core, a client that thinks), it only takes
+//! time from others.
 
 use std::time::Duration;
 
 /// Remembers whether looking again has paid.
 #[derive(Debug, Default)]
 pub(crate) struct Linger {
-    /// Looks in a row that found nothing.
+    /// How many looks in a row found nothing.
     misses: u32,
-    /// Turns to sleep at once before the next look.
+    /// How many turns sleep at once before the next look.
     rest: u32,
 }
 
 /// The longest look.
 pub(crate) const LINGER: Duration = Duration::from_micros(30);
-/// After so many misses the rest no longer doubles.
+/// After this many misses the rest no longer doubles.
 const MISSES_MAX: u32 = 6;
 
 impl Linger {
@@ -26,12 +26,12 @@ impl Linger {
         !rests
     }
 
-    /// Something came while looking.
+    /// Something came during the look.
     pub(crate) fn paid(&mut self) {
         self.misses = 0;
     }
 
-    /// Nothing came: rest for twice as many turns as after the miss before.
+    /// Nothing came: rests for twice as many turns as after the previous miss.
     pub(crate) fn missed(&mut self) {
         self.rest = (1 << self.misses) - 1;
         self.misses = (self.misses + 1).min(MISSES_MAX);
@@ -61,7 +61,7 @@ mod tests {
         let mut linger = Linger::default();
         assert_eq!(looks(&mut linger, 1000, true), 1000);
         assert!(looks(&mut linger, 6_400, false) < 120);
-        // One that pays is enough to begin anew.
+        // One look that pays is enough to start over.
         assert!(looks(&mut linger, 64, true) >= 1);
         assert_eq!(looks(&mut linger, 100, true), 100);
     }

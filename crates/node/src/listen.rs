@@ -16,17 +16,17 @@ use crate::config::Config;
 use crate::connection::Stream;
 use crate::tls::{Sealed, Tls};
 
-/// A peer that vanished without a word is noticed after some 13 seconds, and its implicit session ends then: it is asked
-/// for a sign of life when it has been silent for a while, and several times, because the questions to ten thousand
-/// idle connections come in bursts, and the system drops some.
+/// A peer that vanishes without a word is noticed after some 13 seconds, and its implicit session ends then. A peer that has
+/// been silent for a while is probed several times, because probes to ten thousand idle connections come in bursts, and the
+/// system drops some.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_RETRIES: u32 = 5;
-/// While something is on its way to a peer it is not asked. If it takes nothing for so long, it is gone.
+/// A peer is not probed while something is on its way to it. If it takes nothing for this long, it is gone.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_secs(12);
 
-/// Why a node does not listen where it should.
+/// Why a node cannot listen where it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// TCP.
@@ -62,14 +62,14 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// One open door.
+/// One listening socket.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener, Option<Arc<Tls>>),
     Unix(UnixListener, PathBuf),
 }
 
-/// Opens the doors that a configuration names.
+/// Opens the listening sockets of a configuration.
 pub(crate) fn listen(
     config: &Config,
     tls: Option<&Arc<Tls>>,
@@ -91,12 +91,12 @@ pub(crate) fn listen(
     Ok(doors)
 }
 
-/// Opens the door for people. It is served by threads of its own, so it is not the reactor's.
+/// Opens the front door for people. It has its own threads, so it is not the reactor's.
 pub(crate) fn listen_http(address: SocketAddr) -> Result<std::net::TcpListener, ListenError> {
     std::net::TcpListener::bind(address).map_err(|error| ListenError::Tcp { address, error })
 }
 
-/// A killed node leaves its socket behind; one that still answers is another node's.
+/// A killed node leaves its socket behind; a socket that still answers is another node's.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -123,8 +123,8 @@ pub(crate) fn notice_vanishing(socket: SockRef<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Within one machine nothing is congested. What a system does for far ways, such as sending at a pace that it measures,
-/// then only makes every answer dearer; the simplest of its ways is always there. If it may not be had, all is as before.
+/// Within one machine there is no congestion. Algorithms for long distances, for example pacing at a measured rate, only make
+/// every answer more expensive; the simplest one is always available. If it cannot be set, nothing changes.
 pub(crate) fn hurry(socket: SockRef<'_>, peer: SocketAddr) {
     #[cfg(target_os = "linux")]
     if peer.ip().to_canonical().is_loopback() {
@@ -150,7 +150,7 @@ impl Listener {
         }
     }
 
-    /// The next connection and where it comes from.
+    /// Accepts the next connection; returns it and its address.
     pub(crate) fn accept(&self) -> io::Result<(Stream, String)> {
         match self {
             Listener::Tcp(listener, tls) => {

@@ -1,4 +1,4 @@
-//! What an embedded session is told without having asked: kept until its program looks.
+//! Events for an embedded session, kept until its program reads them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,41 +8,41 @@ use testigo_core::{Fence, GroupEvent, Loss, Name};
 /// Something that happened to a session's holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEvent {
-    /// Others wait for what the session holds. Told once a hold.
+    /// Others wait for what the session holds. Sent once per hold.
     Wanted {
         /// What it holds.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
     },
     /// The session is no longer inside.
     Lost {
         /// What it held.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
         /// Why.
         loss: Loss,
     },
-    /// The session leads no longer: a later leader's claim overrules it, after a crash.
+    /// The session no longer leads: after a crash, a later leader's claim overruled it.
     Deposed {
-        /// Which election.
+        /// The election.
         election: String,
-        /// In which term it led.
+        /// The term in which it led.
         term: Fence,
     },
-    /// The node does not know whether it is still in its cluster: what the session holds may be lost. It can be resumed at
-    /// another node.
+    /// The node does not know whether it is still in its cluster: what the session holds may be lost. The session can be
+    /// resumed at another node.
     Suspect,
-    /// Something happened in a group that the session has joined here. Numbers of messages follow each other: whoever looks so
-    /// seldom that there is a gap joins again after the last number that it has.
+    /// Something happened in a group that the session has joined here. Message numbers are consecutive: a program that reads
+    /// so seldom that it sees a gap should join again after the last number that it has.
     Group(GroupEvent),
-    /// The session is over and everything of it given back.
+    /// The session has ended, and everything it had is given back.
     Ended,
 }
 
 impl SessionEvent {
-    /// What is lost of an election is a leadership.
+    /// A lost hold of an election is a lost leadership.
     pub(crate) fn of_election(self) -> SessionEvent {
         match self {
             SessionEvent::Lost { gate, fence, loss } => match gate.as_election() {
@@ -57,7 +57,7 @@ impl SessionEvent {
     }
 }
 
-/// So many events wait for a program that does not look; the oldest are dropped then.
+/// Cap on events that wait for a program that does not read them; beyond it the oldest are dropped.
 const EVENTS_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Mailbox {
         }
     }
 
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn lock(&self) -> MutexGuard<'_, VecDeque<SessionEvent>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }

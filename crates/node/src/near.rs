@@ -1,7 +1,7 @@
-//! Near misses: what somebody who wrote a wrong name may have meant.
+//! Near misses: what a user who wrote a wrong name may have meant.
 
-/// The known name that is nearest to a wrong one, if it is near enough to be meant: short names allow one slip, longer
-/// ones two.
+/// The known name nearest to a wrong one, if it is near enough: three to five characters allow one slip, longer names two,
+/// shorter ones none.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let slips = match wrong.chars().count() {
         0..=2 => 0,
@@ -16,7 +16,7 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// `did you mean NAME? `, to stand before what else there is to say; nothing if no known name is near.
+/// `did you mean NAME? `, to put before the rest of a sentence; empty if no known name is near.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let near = nearest(wrong, known);
     near.map_or_else(String::new, |near| format!("did you mean {near}? "))

@@ -1,4 +1,4 @@
-//! A running node: started from a configuration, used through its doors, stopped cleanly or by force.
+//! A running node: started from a configuration, used through its front doors, stopped cleanly or by force.
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,32 +31,32 @@ use crate::users::Checker;
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
     relay: Option<Relay>,
-    /// Nothing alone.
+    /// `None` if the node is alone.
     among: Option<Arc<Mutex<Option<Among>>>>,
     resp: Option<SocketAddr>,
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
     password_queue: usize,
-    /// Where a Corosync group shares the pools.
+    /// Set if a Corosync group shares the pools.
     corosync: Option<Corosync>,
 }
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// TLS cannot be had.
+    /// TLS cannot be used.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
     /// It cannot listen where it should.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// Corosync is not to be had.
+    /// Corosync cannot be used.
     #[error("Corosync: {0}")]
     Corosync(#[from] CorosyncError),
-    /// The data directory was not taken over.
+    /// The data directory could not be taken over.
     #[error(transparent)]
     Data(#[from] TakeOverError),
     /// The system refused a thread or a descriptor.
@@ -92,7 +92,7 @@ impl Node {
         Node::start_with(config, |flusher| Arc::new(flusher))
     }
 
-    /// As [`Node::start`], with something around whoever flushes.
+    /// Like [`Node::start`], with something around the flusher.
     pub(crate) fn start_with(
         config: Config,
         flushes: impl FnOnce(Flusher) -> Arc<dyn Flushes>,
@@ -108,7 +108,7 @@ impl Node {
             );
             config.wire.connections = most;
         }
-        // Before the directory: taking that over uses up what the last clean stop has left.
+        // Before the directory, because taking that over uses up what the last clean stop has left.
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
         let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
@@ -121,7 +121,7 @@ impl Node {
             Some(_) => Clock::start_among(),
             None => Clock::start(),
         };
-        // The port may have been chosen by the system.
+        // The system may have chosen the port.
         config.resp = config.resp.and(resp);
         let (mut house, engine, joining) = open::open_or_join(&config, clock, peers.as_ref())?;
         if let (Some(link), Some(group)) = (&link, &config.corosync) {
@@ -181,33 +181,33 @@ impl Node {
         })
     }
 
-    /// Where it listens for HTTP.
+    /// Its address for HTTP.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(HttpDoor::address)
     }
 
-    /// Where it listens for RESP over TCP.
+    /// Its address for RESP over TCP.
     pub fn resp_address(&self) -> Option<SocketAddr> {
         self.resp
     }
 
-    /// What a node that joins a cluster waits for; nothing once it is a voter, and for one that is alone or stops.
+    /// What a node that joins a cluster waits for; `None` once it is a voter, and if it is alone or stopping.
     pub fn joining(&self) -> Option<String> {
         self.shared.enter(|house| house.joining())
     }
 
-    /// Whether sessions of before a crash are still awaited, so that some gates, or all, do not grant.
+    /// Whether sessions from before a crash are still awaited, so that some gates, or all, do not grant.
     pub fn recovering(&self) -> bool {
         self.shared.enter(|house| house.local().recovering())
     }
 
-    /// Whether no gate grants, because it is not known what the awaited sessions hold.
+    /// Whether no gate grants, because an awaited session may hold anything.
     pub fn recovering_everywhere(&self) -> bool {
         self.shared
             .enter(|house| house.local().recovering_everywhere())
     }
 
-    /// How long, in milliseconds, the awaited sessions may still be awaited: by then each has run out.
+    /// How long, in milliseconds, sessions may still be awaited: by then each has run out.
     pub fn recovers_within_ms(&self) -> u64 {
         self.shared.enter(|house| {
             let sessions = house.local().sessions().into_iter();
@@ -219,7 +219,7 @@ impl Node {
         })
     }
 
-    /// Tells when the disk has failed: the node then stops by itself, and [`Node::wait`] gives the same error.
+    /// Reports when the disk has failed: the node then stops by itself, and [`Node::wait`] returns the same error.
     pub fn disk_failure(&self) -> DiskFailure {
         let completion = Completion::new();
         let own = Arc::clone(&completion);
@@ -227,7 +227,7 @@ impl Node {
         DiskFailure(completion)
     }
 
-    /// Something that reloads the node from elsewhere.
+    /// A handle that reloads the node from another thread.
     pub fn reloader(&self) -> Reloader {
         Reloader {
             shared: Arc::clone(&self.shared),
@@ -242,15 +242,14 @@ impl Node {
         self.reloader().reload(config)
     }
 
-    /// Something that stops the node from elsewhere.
+    /// A handle that stops the node from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper {
             shared: Arc::clone(&self.shared),
         }
     }
 
-    /// Stops cleanly: what was submitted is finished, connections are closed, and who holds and who waits is kept for the
-    /// next start.
+    /// Stops cleanly: finishes what was submitted, closes connections, and keeps holders and waiters for the next start.
     pub fn stop(self) -> Result<(), StopError> {
         self.stopper().stop();
         self.wait()
@@ -290,7 +289,7 @@ impl Drop for Node {
     }
 }
 
-/// Why the disk of a node failed, should it ever: to be awaited or blocked on.
+/// Why the disk of a node failed, if it does: to be awaited or blocked on.
 #[derive(Debug)]
 pub struct DiskFailure(Arc<Completion<String>>);
 
@@ -322,11 +321,11 @@ impl Stopper {
     }
 }
 
-/// Descriptors that connections of the RESP door leave to the log, to HTTP and to everything else: without them the
-/// node could not even write.
+/// Descriptors that the RESP front door's connections leave to the log, to HTTP and to everything else: without them the node
+/// could not even write.
 const DESCRIPTORS_KEPT: u64 = 256;
 
-/// How many connections fit into a number of descriptors; where there are few, half of them.
+/// How many connections a number of descriptors allows; if there are few, half of them.
 fn connections_max(descriptors: Option<u64>) -> usize {
     let most = descriptors.map(|all| all - DESCRIPTORS_KEPT.min(all / 2));
     most.map_or(usize::MAX, |most| {
@@ -334,8 +333,8 @@ fn connections_max(descriptors: Option<u64>) -> usize {
     })
 }
 
-/// Every connection is a descriptor, and the system's default allows few; as many as may be had are taken. Gives how
-/// many there are, if that is limited.
+/// Every connection needs a descriptor, and the system's default allows few: raises the limit to the maximum. Returns the
+/// number, if it is limited.
 fn raise_descriptor_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let before = getrlimit(Resource::Nofile);

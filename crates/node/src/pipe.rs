@@ -1,6 +1,6 @@
-//! A connection without a socket: the program that the node is embedded in writes commands into a pipe and reads answers
-//! out of it, byte for byte what travels over TCP. So a client's library is the same here and there. A command is
-//! served by the thread that writes it.
+//! A connection without a socket: the program that embeds the node writes commands into a pipe and reads answers from it,
+//! byte for byte what travels over TCP. So the client library is the same in both cases. The thread that writes a command
+//! serves it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ pub struct Pipe {
     framer: Framer,
 }
 
-/// What the house and the program share of a pipe. Whoever holds the house's lock may take this one, never the reverse.
+/// What the house and the program share of a pipe. A thread that holds the house's lock may take this one, never the reverse.
 #[derive(Debug, Default)]
 pub(crate) struct PipeEnd {
     state: Mutex<State>,
@@ -39,13 +39,13 @@ pub(crate) struct PipeEnd {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was written and not yet served: part of a command, or commands behind a blocked one.
+    /// What was written and not served yet: part of a command, or commands behind a blocked one.
     input: Vec<u8>,
-    /// How far the first command of it was read.
+    /// How far its first command was read.
     progress: Progress,
     output: BytesMut,
     closed: bool,
-    /// Commands wait until the answers before them are read.
+    /// Whether commands wait until the answers before them are read.
     paused: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -69,7 +69,7 @@ impl Pipes {
 }
 
 impl Pipe {
-    /// Opens a connection that acts for a user; `address` is what it is called among the others.
+    /// Opens a connection that acts for a user; `address` is its name among the others.
     pub(crate) fn open(
         shared: &Arc<Shared>,
         user: Arc<User>,
@@ -101,7 +101,7 @@ impl Pipe {
 }
 
 impl Pipe {
-    /// Lets the node answer in version 3, as `HELLO 3` would.
+    /// Makes the node answer in version 3, as `HELLO 3` would.
     pub(crate) fn in_version_3(self) -> Pipe {
         self.shared.enter(|house| {
             if let Some(client) = house.connections.client_mut(self.client) {
@@ -111,7 +111,7 @@ impl Pipe {
         self
     }
 
-    /// Writes commands, as many bytes as there is room for. Waits while the commands before them wait.
+    /// Writes commands, as many bytes as there is room for. Waits while earlier commands wait.
     pub fn poll_write(&mut self, context: &Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let Pipe {
             shared,
@@ -144,7 +144,7 @@ impl Pipe {
         })
     }
 
-    /// Reads answers. Nothing at all means that the node has closed the connection.
+    /// Reads answers. Zero bytes mean that the node has closed the connection.
     pub fn poll_read(&mut self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = self.end.lock();
         if state.output.is_empty() {
@@ -182,14 +182,14 @@ impl Drop for Pipe {
 }
 
 impl PipeEnd {
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl House {
-    /// Serves what a pipe's program has written before.
+    /// Serves what a pipe's program has already written.
     pub(crate) fn serve_pipe(&mut self, id: ClientId, framer: &mut Framer) {
         let Some(end) = self.pipe(id) else { return };
         let mut state = end.lock();
@@ -212,7 +212,7 @@ impl House {
         }
     }
 
-    /// Puts what a pipe's program is to be told where it reads, and closes the pipe if it is to be closed.
+    /// Moves a pipe's output to where its program reads, and closes the pipe if it is to be closed.
     pub(crate) fn pour(&mut self, id: ClientId) {
         let Some(end) = self.pipe(id) else { return };
         let mut state = end.lock();

@@ -9,7 +9,7 @@ pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
     getrandom::fill(bytes)
 }
 
-/// A number that nobody can guess; 0 where the system gives none.
+/// A number that nobody can guess; 0 if the system provides none.
 pub(crate) fn number() -> u64 {
     let mut bytes = [0; 8];
     match fill(&mut bytes) {
@@ -29,7 +29,7 @@ pub(crate) mod simulated {
         static DRAWN: RefCell<Option<Generator>> = const { RefCell::new(None) };
     }
 
-    /// From here on this thread draws from a seed; or from the system again.
+    /// From here on this thread draws from a seed; with `None`, from the system again.
     pub(crate) fn seed(seed: Option<u64>) {
         DRAWN.set(seed.map(Generator::new));
     }

@@ -1,5 +1,5 @@
 //! The turn loop: one thread at a time reads all sockets that have something, serves all their commands, and writes each
-//! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
+//! connection's answers once. Only this thread touches sockets; it holds the house's lock while it serves.
 
 mod accept;
 mod waits;
@@ -30,9 +30,9 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
-/// Buffers full that are read and served of one socket before the others have their turn.
+/// How many full buffers are read from one socket and served before the others have their turn.
 const READS_MAX: usize = 4;
-/// With so much in the outboxes the turn's answers are written before further commands are served.
+/// With this much in the outboxes, the turn's answers are written before further commands are served.
 const OUTBOXES_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -40,14 +40,14 @@ pub(crate) struct Reactor {
     poll: Poll,
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
-    /// A listener has connections that could not be taken: nobody tries before this.
+    /// A listener has connections that could not be accepted: the next attempt is at this time.
     accept_again: Option<Instant>,
     sockets: Slab<Connection>,
-    /// Those that have begun to speak TLS, the oldest first, and until when they must have finished its greetings.
+    /// Connections that have begun the TLS handshake, oldest first, and when each must have finished it.
     greeting: VecDeque<(Instant, usize, ClientId)>,
-    /// What all connections have sent and is not served.
+    /// What all connections have sent and is not served yet.
     unfinished: Unfinished,
-    /// The outboxes hold much.
+    /// Whether the outboxes hold much.
     crowded: bool,
     wire: WireLimits,
     framer: Framer,
@@ -56,14 +56,14 @@ pub(crate) struct Reactor {
     /// Begins the next start of a member.
     anew: Option<Anew>,
     deliveries: Vec<Delivery>,
-    /// Since when there is something for a flush that this thread will do.
+    /// Since when there has been something for a flush that this thread will do.
     gathering: Option<Instant>,
-    /// The last turn had something to do.
+    /// Whether the last turn had something to do.
     worked: bool,
     clock: Clock,
-    /// Sockets that had more than one of them is read at a time.
+    /// Sockets that had more than is read from one of them at a time.
     unread: Vec<usize>,
-    /// Since when it is being read what had been sent by then, and how many events that has taken so far.
+    /// Since when it has been reading what had been sent by then, and how many events that has taken so far.
     hearing: Option<(u64, usize)>,
     linger: Linger,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Reactor {
 /// Why the reactor was put down.
 #[derive(Debug)]
 pub(crate) enum Paused {
-    /// There is something to be flushed, by whoever drove the reactor.
+    /// There is something to flush, for the thread that drove the reactor.
     ToFlush,
     /// The node has stopped, and this is how the log was closed.
     Stopped(Result<(), FlushError>),
@@ -124,7 +124,7 @@ impl Reactor {
         })
     }
 
-    /// Runs until something is to be flushed or the node is stopped.
+    /// Runs until there is something to flush or the node is stopped.
     pub(crate) fn run(&mut self, Heard(events): &mut Heard) -> Paused {
         loop {
             match self.gather_or_wait(events) {
@@ -171,7 +171,7 @@ impl Reactor {
             }
             if house.is_stopping() {
                 self.listeners.clear();
-                // Whoever was sent away since the turn ended is heard in the next one.
+                // Clients that were sent away since the turn ended are heard in the next one.
                 let all_told = house.connections.is_quiet();
                 // Without a lease the log may never answer.
                 let all_done = house.submissions.len() == 0 || !house.acts();
@@ -182,7 +182,7 @@ impl Reactor {
         }
     }
 
-    /// The house's start cannot go on: everybody is sent away, and its directory is opened again.
+    /// The house's start cannot go on: sends all clients away, and opens its directory again.
     fn start_anew(&mut self, why: &str) {
         log::warn!("{why}: this node starts anew");
         self.shared.house().send_everybody_away();
@@ -206,7 +206,7 @@ impl Reactor {
         }
     }
 
-    /// Everybody who had something short to ask is answered: some long work is gone on with.
+    /// All short commands are answered: continues some long work.
     fn make_slice(&mut self) {
         let mut house = self.shared.house();
         if house.long_work_due_ms() != Some(0) {
@@ -249,7 +249,8 @@ impl Reactor {
         self.read(key);
     }
 
-    /// Reads and serves as long as the socket has something and the connection may go on, or until the others' turn.
+    /// Reads and serves as long as the socket has something and the connection may go on, or until the others have their
+    /// turn.
     fn read(&mut self, key: usize) {
         for _ in 0..READS_MAX {
             let Some(connection) = self.sockets.get_mut(key) else {
@@ -270,7 +271,7 @@ impl Reactor {
             match connection.stream.read(&mut self.scratch[..room]) {
                 Ok(0) => return self.peer_ended(key),
                 Ok(read) => {
-                    // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
+                    // A socket that gave less than was requested has no more; it reports the next bytes.
                     let drained = connection.stream.is_drained_by(read, room);
                     if drained && !connection.read_closed {
                         connection.readable = false;
@@ -289,16 +290,16 @@ impl Reactor {
         }
     }
 
-    /// The peer sends nothing more: it gets the answers that are there, and whoever waits is gone.
+    /// The peer sends nothing more. It gets the answers that are there; if it waits for something else, it is gone.
     fn peer_ended(&mut self, key: usize) {
         let client = self.sockets[key].client;
         if self.sockets[key].paused {
-            // What it has sent is served first; then its end is read again.
+            // First what it has sent is served; then its end is read again.
             return;
         }
         let mut house = self.shared.house();
         match house.connections.client(client) {
-            // The answer comes soon; then what it has sent besides is served, and its end is read again.
+            // The answer comes soon. Then the rest that it has sent is served, and its end is read again.
             Some(known) if known.has_under_way() => return,
             // It goes on before this turn is over.
             Some(known) if known.blocked.is_none() && house.connections.goes_on(client) => return,
@@ -314,7 +315,7 @@ impl Reactor {
         self.close(key);
     }
 
-    /// Serves the first bytes of the scratch buffer, and keeps what cannot be served yet.
+    /// Serves the first `read` bytes of the scratch buffer, and keeps what cannot be served yet.
     fn feed(&mut self, key: usize, read: usize) {
         let connection = &mut self.sockets[key];
         let fresh = &self.scratch[..read];
@@ -334,7 +335,7 @@ impl Reactor {
         self.keep(key, served);
     }
 
-    /// Serves what a connection has sent before.
+    /// Serves what a connection has already sent.
     fn serve_input(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
         let served = serve(
@@ -349,7 +350,7 @@ impl Reactor {
         self.keep(key, served);
     }
 
-    /// Notes what is left of a connection's input. Where all of them have left too much, the oldest are closed.
+    /// Notes what is left of a connection's input. If all connections together have left too much, the oldest are closed.
     fn keep(&mut self, key: usize, served: Served) {
         self.crowded |= served.in_outboxes > OUTBOXES_BYTES;
         let connection = &mut self.sockets[key];
@@ -372,7 +373,7 @@ impl Reactor {
         }
     }
 
-    /// Lets those go on who were unblocked and writes to everybody who is owed something, until nothing is left to do.
+    /// Lets unblocked connections go on and writes all output, until nothing is left to do.
     fn finish_turn(&mut self) {
         let mut owed: Vec<usize> = Vec::new();
         loop {
@@ -402,7 +403,8 @@ impl Reactor {
             }
             house.look_before_telling();
             let unsent = house.connections.take_unsent();
-            // Whoever was let in comes before whoever let it in: the gate is held, and nothing waits for the other answer.
+            // The connection that was let in is written before the one that let it in: the gate is held, and nothing waits
+            // for the other answer.
             for client in unsent.into_iter().rev() {
                 let Some(known) = house.connections.client(client) else {
                     continue;
@@ -460,7 +462,7 @@ impl Reactor {
         if written == Written::Gone || over {
             return self.close(key);
         }
-        // The house counts what a connection has not read against its limits.
+        // The house counts a connection's unread output against its limits.
         let unwritten = connection.output.len();
         let go_on = written == Written::All && std::mem::take(&mut connection.paused);
         if connection.told == unwritten && !go_on {

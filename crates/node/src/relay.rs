@@ -1,9 +1,10 @@
 //! Two threads that relay each other at the reactor, so that one of them can wait for the disk.
 //!
-//! Whoever drives the reactor flushes the log itself where the disk is quick and nobody has anything else to say just
-//! then: waking a thread for it and being woken again would come on top, for everybody who waits. Meanwhile the reactor lies where the
-//! other thread can reach it. If it lies there for longer than [`PATIENCE`], the other takes it up and goes on, and whoever
-//! waits for the disk takes the other's place when that is over. So nobody who wants no disk waits for one that stalls.
+//! The thread that drives the reactor flushes the log itself if the disk is quick and no client has anything else to say just
+//! then. Otherwise the time of waking another thread and being woken by it would be added for everybody who waits. Meanwhile
+//! the reactor lies where the other thread can reach it. If it lies there for longer than [`PATIENCE`], the other thread
+//! takes it and goes on, and the one that waits for the disk takes the other's place when that is over. So a client that does
+//! not need the disk never waits for one that stalls.
 
 use std::fmt;
 use std::io;
@@ -15,22 +16,22 @@ use testigo_engine::{FlushError, Flusher};
 
 use crate::reactor::{Heard, Paused, Reactor};
 
-/// How long the reactor may lie there. It is looked after at such intervals, so it may be twice as long.
+/// How long the reactor may lie there. It is checked at such intervals, so it may take twice as long.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The two threads, by which the node ends.
+/// The two threads; the node ends with them.
 #[derive(Debug)]
 pub(crate) struct Relay {
     threads: [JoinHandle<Option<Result<(), FlushError>>>; 2],
 }
 
-/// Both had ended without having closed the log: one has panicked.
+/// Both ended without closing the log: one has panicked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Panicked;
 
-/// What can do the log's work.
+/// Something that can do the log's work.
 pub(crate) trait Flushes: fmt::Debug + Send + Sync {
-    /// Whether the disk is quick enough to be waited for.
+    /// Whether the disk is quick enough to wait for.
     fn is_quick(&self) -> bool;
     /// Does it, for as long as it takes.
     fn flush(&self);
@@ -65,7 +66,7 @@ impl Relay {
         })
     }
 
-    /// Waits for the end; gives how the log was closed.
+    /// Waits for the end; returns how the log was closed.
     pub(crate) fn join(self) -> Result<Result<(), FlushError>, Panicked> {
         let ended = self.threads.map(JoinHandle::join);
         let closed = ended.into_iter().find_map(|ended| ended.ok().flatten());
@@ -73,7 +74,7 @@ impl Relay {
     }
 }
 
-/// Where the reactor lies while whoever drives it waits for the disk.
+/// Where the reactor lies while its thread waits for the disk.
 #[derive(Debug, Default)]
 struct Parking {
     lying: Mutex<Lying>,
@@ -83,22 +84,22 @@ struct Parking {
 #[derive(Debug, Default)]
 struct Lying {
     reactor: Option<Box<Reactor>>,
-    /// How often it was put there.
+    /// How many times it was put there.
     times: u64,
-    /// The other thread does not look before it is told that there is something.
+    /// Whether the other thread sleeps until it is told that there is something.
     asleep: bool,
-    /// Nobody will drive the reactor any more.
+    /// Whether nobody will drive the reactor any more.
     over: bool,
 }
 
 impl Parking {
-    /// One of the two threads. Gives how the log was closed, if it was the one to close it.
+    /// Runs one of the two threads. Returns how the log was closed, if this thread closed it.
     fn run(
         &self,
         reactor: Option<Box<Reactor>>,
         flusher: &dyn Flushes,
     ) -> Option<Result<(), FlushError>> {
-        // Also when this thread panics, so that the other does not wait for ever.
+        // Even if this thread panics, so that the other does not wait for ever.
         let _over = Over(self);
         let mut heard = Heard::default();
         let mut own = reactor;
@@ -128,7 +129,7 @@ impl Parking {
         }
     }
 
-    /// Waits until the reactor has been lying for too long, and takes it. Nothing if it is over.
+    /// Waits until the reactor has been lying for too long, and takes it. `None` at the end.
     fn watch(&self) -> Option<Box<Reactor>> {
         let mut lying = self.lock();
         let mut seen = None;
@@ -139,7 +140,7 @@ impl Parking {
             if seen == Some(lying.times) && lying.reactor.is_some() {
                 return lying.reactor.take();
             }
-            // Where nothing is flushed there is nothing to look after.
+            // If nothing is flushed there is nothing to check.
             lying.asleep = seen == Some(lying.times);
             seen = Some(lying.times);
             lying = match lying.asleep {
@@ -153,13 +154,13 @@ impl Parking {
         }
     }
 
-    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    /// No code panics while it holds the lock, so a poisoned one is intact.
     fn lock(&self) -> MutexGuard<'_, Lying> {
         self.lying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Sends the other thread home.
+/// Ends the other thread.
 struct Over<'a>(&'a Parking);
 
 impl Drop for Over<'_> {
@@ -178,7 +179,7 @@ mod tests {
     use std::net::{SocketAddr, TcpStream};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// A disk that seems quick and then waits at every flush until it is let go.
+    /// A disk that seems quick and then waits at every flush until it is released.
     #[derive(Debug)]
     struct Stalls {
         flusher: Flusher,

@@ -1,4 +1,4 @@
-//! Other users, rights and certificates for a node that runs.
+//! Replaces users, rights and certificates of a running node.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub struct Reloader {
 /// Why a node was not reloaded. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The certificate cannot be used.
@@ -35,7 +35,7 @@ pub enum ReloadError {
 
 impl Reloader {
     /// Takes over the password, the users with their rights, and the certificate, its key and its clients' authorities;
-    /// everything else stays as the node was started. Either all of it counts, for open connections too, or nothing.
+    /// everything else stays as at the start. All of it takes effect, for open connections too, or nothing does.
     pub fn reload(&self, config: &Config) -> Result<(), ReloadError> {
         let [resp, http] = self.doors;
         let doors = Config {

@@ -1,4 +1,4 @@
-//! From the language to the services: what a checked flow means to `core`.
+//! What a checked flow of the language means to `core`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use testigo_flow::{Flow, Process, parse};
 
 use crate::wire::refuse;
 
-/// Reads a flow's text. A text that is none is refused with where, the rule, why, and what would be right.
+/// Reads a flow's text. The refusal of an invalid text says where, the rule, why, and what would be right.
 pub(crate) fn read(text: &str) -> Result<Scheme, Refusal> {
     let flow = parse(text).map_err(|diagnostics| {
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();

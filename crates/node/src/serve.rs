@@ -1,26 +1,26 @@
-//! Serving what a connection has sent: whole commands, one after the other, until one of them must wait.
+//! Serves what a connection has sent: whole commands, one after the other, until one of them must wait.
 
 use crate::commands::{Serves, Turn};
 use crate::house::{ClientId, Closing, House};
 use crate::wire::{Frame, Framer, Progress, Reply, WireLimits, http};
 
-/// What became of the bytes that a connection has sent.
+/// What happened to the bytes that a connection has sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     /// How many bytes were used up.
     pub(crate) used: usize,
-    /// The connection must read its answers before its next command is served.
+    /// Whether the connection must read its answers before its next command is served.
     pub(crate) paused: bool,
-    /// The rest waits behind a command that waits.
+    /// Whether the rest waits behind a blocked command.
     pub(crate) blocked: bool,
-    /// It is known who the connection is.
+    /// Whether the connection's user is known.
     pub(crate) is_user: bool,
-    /// Bytes that nobody has tried to send yet, of all connections.
+    /// Bytes of all connections that were not offered to a socket yet.
     pub(crate) in_outboxes: usize,
 }
 
-/// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
-/// first read its answers. `progress` is how far the first one was read before, and then how far the next one is.
+/// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must first
+/// read its answers. `progress` says how far the first one was read before, and then how far the next one is.
 pub(crate) fn serve(
     house: &mut House,
     framer: &mut Framer,
@@ -40,7 +40,7 @@ pub(crate) fn serve(
     }
 }
 
-/// Gives how many bytes were used up, and whether answers must be read first.
+/// Returns how many bytes were used up, and whether answers must be read first.
 fn serve_some(
     house: &mut House,
     framer: &mut Framer,

@@ -1,5 +1,5 @@
-//! The configuration file: `key = value` a line, `#` starts a comment. Its keys are those of the command line, and the
-//! limits by their names.
+//! The configuration file: one `key = value` per line, `#` starts a comment. The keys are those of the command line, and the
+//! names of limits.
 
 mod cluster;
 
@@ -12,7 +12,7 @@ use crate::near::{did_you_mean, nearest};
 use crate::users::{Rights, RightsError, Secret, User};
 pub use cluster::ClusterSettings;
 
-/// What a configuration file says; nothing for what it does not mention.
+/// The contents of a configuration file; `None` for what it does not mention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The data directory.
@@ -23,55 +23,55 @@ pub struct Settings {
     pub http: Option<SocketAddr>,
     /// Where to listen on a Unix socket.
     pub unix: Option<PathBuf>,
-    /// TLS: the certificate, the key, and whose clients are let in.
+    /// TLS: the certificate, the key, and the authority of the clients that are let in.
     pub tls_cert: Option<PathBuf>,
     /// See `tls_cert`.
     pub tls_key: Option<PathBuf>,
     /// See `tls_cert`.
     pub tls_client_ca: Option<PathBuf>,
-    /// What clients must say first.
+    /// The password of the default user.
     pub password: Option<Secret>,
     users: BTreeMap<String, HalfUser>,
-    /// Whether the default user must `PRESENT` itself before it works on flows.
+    /// Whether the default user must `PRESENT` before working on flows.
     pub present_first: bool,
-    /// Below which directory flows keep the files of their jobs.
+    /// The directory below which flows keep the files of their jobs.
     pub files_root: Option<PathBuf>,
-    /// How much to tell on standard error.
+    /// The level of logging to standard error.
     pub log: Option<String>,
-    /// How: `text` or `json`.
+    /// Its format: `text` or `json`.
     pub log_format: Option<String>,
     /// What makes the node a member of a cluster.
     pub cluster: ClusterSettings,
     /// The Corosync process group that shares the pools.
     pub corosync: Option<String>,
-    /// The Corosync node ids of its members.
+    /// The Corosync node IDs of its members.
     pub corosync_members: Option<Vec<u32>>,
     limits: Vec<(String, u64)>,
-    /// Where each key was said last.
+    /// The last line of each key.
     lines: BTreeMap<String, usize>,
 }
 
-/// What a file has said of a user so far.
+/// What a file has said about a user so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct HalfUser {
-    /// The line that named it first.
+    /// The first line that names it.
     line: usize,
     present_first: bool,
     secret: Option<Secret>,
     rights: Option<Rights>,
 }
 
-/// A line that means nothing.
+/// An invalid line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {wrong}")]
 pub struct SettingsError {
-    /// Which line, counted from one.
+    /// The line, counted from one.
     pub line: usize,
     /// What is wrong with it.
     pub wrong: String,
 }
 
-/// The keys that set no limit and are not of the cluster.
+/// The keys other than limits and those of the cluster.
 const KEYS: &[&str] = &[
     "data",
     "resp",
@@ -273,19 +273,19 @@ impl Settings {
         }
     }
 
-    /// The first line that says one of these keys.
+    /// The first line with one of these keys.
     pub fn line_of(&self, keys: &[&str]) -> Option<usize> {
         let lines = keys.iter().filter_map(|key| self.lines.get(*key));
         lines.min().copied()
     }
 
-    /// Whether the file holds a password, or the hash of one.
+    /// Whether the file contains a password, or the hash of one.
     pub fn has_secrets(&self) -> bool {
         let users = self.users.values();
         self.password.is_some() || users.into_iter().any(|user| user.secret.is_some())
     }
 
-    /// The users, each whole.
+    /// The users, each of them complete.
     pub fn users(&self) -> Result<Vec<User>, SettingsError> {
         let whole = |(name, half): (&String, &HalfUser)| {
             let missing = |what| format!("user {name} has no {what}; say user.{name}.{what}");
@@ -301,7 +301,7 @@ impl Settings {
         self.users.iter().map(whole).collect()
     }
 
-    /// The keys whose values are others in a newer file and count only from the next start on.
+    /// The keys whose values differ in a newer file and take effect only at the next start.
     pub fn changed_until_restart(&self, newer: &Settings) -> Vec<&'static str> {
         let changed = [
             ("data", self.data != newer.data),
@@ -341,7 +341,7 @@ impl Settings {
     }
 }
 
-/// `1,2,3`.
+/// A list such as `1,2,3`.
 fn node_ids(value: &str) -> Result<Vec<u32>, String> {
     let ids = value.split(',').map(|id| id.trim().parse());
     let ids: Result<_, _> = ids.collect();
@@ -371,7 +371,7 @@ fn secret(value: &str) -> Result<Secret, String> {
     Secret::read(value).map_err(|error| error.to_string())
 }
 
-/// A directory of which every machine means the same.
+/// A directory that means the same on every machine.
 fn directory(value: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(value);
     let climbs = path.components().any(|part| part == Component::ParentDir);
@@ -381,7 +381,7 @@ fn directory(value: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Where to listen: an address, or a host's name and a port. Of a name's several addresses the first of IPv4 counts.
+/// Where to listen: an address, or a host name and a port. If a name has several addresses, the first IPv4 address counts.
 pub fn listening_address(value: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = value.parse() {
         return Ok(address);
@@ -405,7 +405,7 @@ pub fn listening_address(value: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| bad("that host has none".into()))
 }
 
-/// A value may stand in quotes, as in TOML.
+/// A value may be in quotes, as in TOML.
 fn unquoted(value: &str) -> &str {
     let inner = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
     inner.unwrap_or(value)

@@ -1,4 +1,4 @@
-//! The house behind its lock, and the bell that wakes the reactor.
+//! The house behind its lock, and the waker of the reactor.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::house::{House, Slice};
 pub(crate) struct Shared {
     house: Mutex<House>,
     bell: mio::Waker,
-    /// What the log has said and the reactor has not yet done.
+    /// What the log has delivered and the reactor has not handled yet.
     deliveries: Mutex<Vec<Delivery>>,
 }
 
@@ -24,13 +24,12 @@ impl Shared {
         }
     }
 
-    /// The house, for the reactor. A thread that panicked inside has left it in a state that nobody can vouch for, so
-    /// nobody goes on with it.
+    /// The house, for the reactor. A thread that panicked inside has left an unknown state, so nobody goes on with it.
     pub(crate) fn house(&self) -> MutexGuard<'_, House> {
         self.house.lock().expect("no thread panicked in the house")
     }
 
-    /// Lets a caller that is not the reactor into the house, and wakes the reactor for what it leaves to do.
+    /// Lets a caller other than the reactor into the house, and wakes the reactor for what is left to do.
     pub(crate) fn enter<T>(&self, ask: impl FnOnce(&mut House) -> T) -> T {
         let mut house = self.house();
         house.look_at_the_clock();
@@ -45,7 +44,7 @@ impl Shared {
         answer
     }
 
-    /// Makes something a slice at a time and waits for it; the reactor makes the slices. Nothing if the node stops first, or
+    /// Makes something one slice at a time and waits for it; the reactor makes the slices. `None` if the node stops first, or
     /// has too much to do.
     pub(crate) fn in_slices<T: Send + 'static>(
         &self,
@@ -60,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// The log says something; called on the log's thread.
+    /// Takes a delivery of the log; called on the log's thread.
     pub(crate) fn deliver(&self, delivery: Delivery) {
         let mut deliveries = self
             .deliveries
@@ -71,7 +70,7 @@ impl Shared {
         self.ring();
     }
 
-    /// What the log of an ended start has said concerns nobody.
+    /// The deliveries of an ended start's log concern nobody.
     pub(crate) fn forget_deliveries(&self) {
         let deliveries = self.deliveries.lock();
         deliveries.unwrap_or_else(PoisonError::into_inner).clear();

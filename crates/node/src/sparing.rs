@@ -1,5 +1,5 @@
-//! Warnings that strangers can cause as often as they like. One is written at once, and then at most one a minute, with
-//! how many were left out.
+//! Warnings that strangers can cause as often as they like. The first is written at once, then at most one per minute, with
+//! the number of those left out.
 
 /// How long a warning is not repeated.
 const INTERVAL_MS: u64 = 60_000;
@@ -12,7 +12,7 @@ pub(crate) struct Sparing {
 }
 
 impl Sparing {
-    /// Whether to write a warning now, and then how many like it were not written since the last one.
+    /// Whether to write a warning now; if so, how many were left out since the last one.
     pub(crate) fn now(&mut self, now: u64) -> Option<u64> {
         if now < self.after {
             self.left_out += 1;

@@ -1,5 +1,5 @@
-//! TLS at both doors: the certificate and key that a node shows, and a connection whose bytes are sealed. The handshake and
-//! the records are rustls' state machine; here it is fed from a socket that may have nothing to read or no room to write.
+//! TLS at both front doors: the certificate and key that a node shows, and an encrypted connection. The handshake and the
+//! records are rustls' state machine, fed here from a socket that may have nothing to read or no room to write.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, crypto};
 
-/// Sealed bytes that wait for a slow peer; more plain ones are not taken meanwhile.
+/// Cap on encrypted bytes that wait for a slow peer; no more plain ones are accepted meanwhile.
 const UNSENT_BYTES_MAX: usize = 64 << 10;
 
 /// The files that TLS needs, in PEM.
@@ -21,14 +21,14 @@ pub struct TlsFiles {
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// Who must have signed a client's certificate; without it clients need none.
+    /// The authority that must have signed a client's certificate; without it clients need none.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why TLS cannot be had.
+/// Why TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file that is not there or holds something else.
+    /// A file is missing or contains something else.
     #[error("{}: {why}", .path.display())]
     File {
         /// Which file.
@@ -36,7 +36,7 @@ pub enum TlsError {
         /// What is wrong with it.
         why: String,
     },
-    /// The files do not fit together.
+    /// The files do not match.
     #[error("the certificate and the key cannot be used: {0}")]
     Unusable(String),
 }
@@ -68,8 +68,8 @@ impl TlsFiles {
     }
 }
 
-/// What a node shows when it is greeted: its certificate, and whose clients it lets in. A reload changes it for whoever
-/// comes after.
+/// What a node shows in a handshake: its certificate, and which authority's clients it lets in. A reload changes it for later
+/// connections.
 #[derive(Debug)]
 pub(crate) struct Tls(RwLock<Arc<ServerConfig>>);
 
@@ -103,7 +103,7 @@ pub(crate) fn bad(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
     }
 }
 
-/// A connection of the reactor's that is sealed. It never blocks.
+/// An encrypted connection of the reactor's. It never blocks.
 #[derive(Debug)]
 pub(crate) struct Sealed {
     pub(crate) socket: TcpStream,
@@ -117,7 +117,7 @@ impl Sealed {
         Ok(Sealed { socket, tls })
     }
 
-    /// Plain bytes, nothing when the peer has ended. Goes on with the handshake, if that is what there is to do.
+    /// Reads plain bytes; 0 when the peer has ended. Continues the handshake, if that is what there is to do.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.tls.reader().read(buffer) {
@@ -130,7 +130,7 @@ impl Sealed {
                 return Ok(0);
             }
             let processed = self.tls.process_new_packets();
-            // Also when the peer is refused: this tells it why.
+            // Even if the peer is refused, because this tells it why.
             self.send()?;
             processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         }
@@ -149,7 +149,7 @@ impl Sealed {
         }
     }
 
-    /// Sends what is sealed; false if the socket does not take all of it.
+    /// Sends what is encrypted; false if the socket does not take all of it.
     pub(crate) fn send(&mut self) -> io::Result<bool> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {

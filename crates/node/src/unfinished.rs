@@ -1,22 +1,22 @@
-//! What connections have sent and the node keeps: commands whose end has not arrived, and commands behind one that
-//! waits. All of it together is bounded, so that many connections with a little each are as harmless as one with much.
+//! What connections have sent and the node keeps: commands whose end has not arrived, and commands behind one that waits. All
+//! of it together is bounded, so that many connections with a little each are as harmless as one with much.
 
 use std::collections::BTreeSet;
 
-/// Connections that keep no more than this are the last to be closed.
+/// Connections that keep no more than this are closed last.
 const SMALL_BYTES: usize = 4 << 10;
 
 /// The bytes kept for all connections together.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     bytes: usize,
-    /// Who keeps something, in the order in which they are closed.
+    /// The connections that keep something, in the order in which they would be closed.
     order: BTreeSet<(Rank, usize)>,
     turns: u64,
 }
 
-/// Who is closed first: whoever keeps much and whose command was begun long ago. Whoever waits for a gate with a few
-/// commands behind has done nothing unusual.
+/// Who is closed first: a connection that keeps much and whose command was begun long ago. A connection that waits for a gate
+/// with a few commands behind has done nothing unusual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     spared: bool,
@@ -30,12 +30,12 @@ pub(crate) struct Kept {
     rank: Rank,
 }
 
-/// How a connection's bytes came to be kept.
+/// Why a connection's bytes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// A command before them was served, so another one begins.
     pub(crate) anew: bool,
-    /// They wait behind a command that waits.
+    /// They wait behind a blocked command.
     pub(crate) behind: bool,
 }
 
@@ -71,7 +71,7 @@ impl Unfinished {
         self.keep(key, &mut kept, 0, cause);
     }
 
-    /// Who is to be closed, if more than `most` bytes are kept.
+    /// The connection to be closed, if more than `most` bytes are kept.
     pub(crate) fn first_beyond(&self, most: usize) -> Option<usize> {
         let first = self.order.first().map(|(_, key)| *key);
         first.filter(|_| self.bytes > most)
@@ -103,7 +103,7 @@ mod tests {
             (2, big, HERE),
             (3, big, HERE),
             (4, big, HERE),
-            // It grows, and is as old as it was.
+            // It grows, and is as old as before.
             (2, 2 * big, HERE),
             // It has come to another command.
             (3, big, ANEW),

@@ -1,4 +1,4 @@
-//! The same for programs without an async runtime: every call blocks its thread until it is answered.
+//! The interface for programs without an async runtime: every call blocks its thread until it is answered.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! A thread in the background keeps sessions alive, so a program may compute for as long as it likes while it holds a
-//! guard. The thread ends with the last handle and the last guard. These calls panic inside an async runtime, whose
-//! threads must not block: use [`crate::Testigo`] there.
+//! A background thread keeps sessions alive, so a program may compute for as long as it likes while it holds a guard. The
+//! thread ends with the last handle and the last guard. These calls panic inside an async runtime, whose threads must not
+//! block: use [`crate::Testigo`] there.
 
 use std::future::Future;
 use std::io;
@@ -38,9 +38,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::handle::refused;
 
-/// How long a dropped guard waits for the node to say that the gate is given back.
+/// How long a dropped guard waits for the node to confirm that the gate is given back.
 const DROP_PATIENCE: Duration = Duration::from_secs(3);
-/// How often the thread that nobody needs any more looks whether the sessions are closed.
+/// How often a thread that is no longer needed checks whether the sessions are closed.
 const CLOSED_YET: Duration = Duration::from_millis(10);
 
 /// A node, inside this process or elsewhere, for a program without an async runtime.
@@ -119,12 +119,12 @@ impl Testigo {
         Ok(self.guard(guard))
     }
 
-    /// Who leads an election, if anybody does.
+    /// The leader of an election, if there is one.
     pub fn leader(&self, election: &str) -> Call<Option<Leader>> {
         self.block_on(self.handle.leader(election))
     }
 
-    /// Proposes a value, and gives the decided one; see [`crate::Client::decide`].
+    /// Proposes a value, and returns the decided one; see [`crate::Client::decide`].
     pub fn decide(&self, name: &str, value: &str) -> Call<Vec<u8>> {
         self.block_on(self.handle.decide(name, value))
     }
@@ -155,12 +155,12 @@ impl Testigo {
         &self.handle
     }
 
-    /// Blocks until a future is done, such as one of [`Testigo::handle`].
+    /// Blocks until a future is done, for example one from [`Testigo::handle`].
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.background.handle.block_on(future)
     }
 
-    /// Ends the connection, and stops the node if it is inside this process; see [`crate::Testigo::stop`].
+    /// Closes the connection, and stops the node if it is inside this process; see [`crate::Testigo::stop`].
     pub fn stop(self) -> Result<(), StopError> {
         self.background.handle.block_on(self.handle.stop())
     }
@@ -170,7 +170,7 @@ impl Testigo {
     }
 }
 
-/// An open session: see [`crate::Session`]. It ends when it is closed, or with its last guard once it is dropped.
+/// An open session: see [`crate::Session`]. It ends when it is closed; if it is dropped, with its last guard.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -195,21 +195,21 @@ pub struct Session {
 }
 
 impl Session {
-    /// Enters one gate: a guard, or nothing when the wait ended.
+    /// Enters one gate. Returns a guard; `None` if the wait ended.
     pub fn lock(&self, lock: impl Into<Lock>) -> Call<Option<Guard>> {
         let handle = &self.background.handle;
         let guard = handle.block_on(self.session.lock(lock.into()))?;
         Ok(guard.map(|guard| Guard::new(guard, &self.background)))
     }
 
-    /// Campaigns: a guard when the session leads, or nothing when the wait ended.
+    /// Campaigns. Returns a guard when the session leads; `None` if the wait ended.
     pub fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Option<Guard>> {
         let handle = &self.background.handle;
         let guard = handle.block_on(self.session.campaign(campaign))?;
         Ok(guard.map(|guard| Guard::new(guard, &self.background)))
     }
 
-    /// Enters several gates at once, all or none: their guards, or nothing when the wait ended.
+    /// Enters several gates at once, all or none. Returns their guards; `None` if the wait ended.
     pub fn lock_all(&self, set: Lock) -> Call<Option<Vec<Guard>>> {
         let handle = &self.background.handle;
         let Some(guards) = handle.block_on(self.session.lock_all(set))? else {
@@ -252,7 +252,7 @@ impl Session {
     }
 }
 
-/// A session's membership of a group: a [`crate::Member`] that a plain thread can wait for.
+/// A session's membership of a group: a [`crate::Member`] for which a plain thread can wait.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -278,13 +278,13 @@ impl Member {
         handle.block_on(self.member.send(body))
     }
 
-    /// Blocks until something happens; see [`crate::Member::next`].
+    /// Blocks until there is an event; see [`crate::Member::next`].
     pub fn wait_for_next(&mut self) -> Call<GroupEvent> {
         let handle = &self.background.handle;
         handle.block_on(self.member.next())
     }
 
-    /// Leaves the group, once that is durable.
+    /// Leaves the group; returns once that is durable.
     pub fn leave(self) -> Call<()> {
         self.background.handle.block_on(self.member.leave())
     }
@@ -298,11 +298,11 @@ impl Deref for Member {
     }
 }
 
-/// Being inside a gate: a [`crate::Guard`] that a plain thread can wait for.
+/// Being inside a gate: a [`crate::Guard`] for which a plain thread can wait.
 ///
-/// Dropping it gives the gate back, and waits until the node says so, for at most 3 seconds. A node that cannot be reached
-/// for so long gives the gate to others when the session's time to live is over. Inside an async runtime a drop does not
-/// wait, as that of a [`crate::Guard`].
+/// Dropping it gives the gate back, and waits at most 3 seconds for the node to confirm that. If the node cannot be reached
+/// for that long, it gives the gate to others when the session's TTL is over. Inside an async runtime a drop does not wait,
+/// like that of a [`crate::Guard`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -320,7 +320,7 @@ impl Deref for Member {
 /// ```
 #[derive(Debug)]
 pub struct Guard {
-    /// Nothing only while it is given back.
+    /// `None` only while it is given back.
     guard: Option<crate::Guard>,
     background: Background,
 }
@@ -333,18 +333,18 @@ impl Guard {
         }
     }
 
-    /// Blocks until the guard is lost, and says why. Call it on a thread of its own, and stop the work when it returns.
+    /// Blocks until the guard is lost, and says why. Call it on its own thread, and stop the work when it returns.
     pub fn wait_until_lost(&self) -> Loss {
         self.background.handle.block_on(self.lost())
     }
 
-    /// A leader says something else of itself; see [`crate::Guard::update`].
+    /// Changes what a leader says of itself; see [`crate::Guard::update`].
     pub fn update(&self, rank: i64, value: &str) -> Call<()> {
         let guard: &crate::Guard = self;
         self.background.handle.block_on(guard.update(rank, value))
     }
 
-    /// Gives the gate back; done once the node says so. `NOTHELD` when it was lost before.
+    /// Gives the gate back; returns once the node confirms it. `NOTHELD` if it was lost before.
     pub fn release(mut self) -> Call<()> {
         match self.guard.take() {
             Some(guard) => self.background.handle.block_on(guard.release()),
@@ -375,14 +375,14 @@ impl Drop for Guard {
     }
 }
 
-/// Every session without a handle closes itself, which is the last that its task does.
+/// Every session without a handle closes itself, which is the last thing that its task does.
 async fn sessions_closed() {
     while Handle::current().metrics().num_alive_tasks() > 0 {
         sleep(CLOSED_YET).await;
     }
 }
 
-/// The thread that carries all connections, until nobody needs it any more.
+/// The thread that runs all connections, until nobody needs it any more.
 #[derive(Clone, Debug)]
 struct Background {
     handle: Handle,
@@ -396,7 +396,7 @@ impl Background {
         let handle = runtime.handle().clone();
         let (alive, gone) = oneshot::channel();
         let carry = move || {
-            // It ends with an error, which is how a channel says that the other end is gone.
+            // This ends with an error, which is how a channel reports that the other end is gone.
             let _ = runtime.block_on(gone);
             let _ = runtime.block_on(async { timeout(DROP_PATIENCE, sessions_closed()).await });
         };

@@ -1,5 +1,5 @@
-//! A node inside of this process, reached as one that is elsewhere: the same client speaks to it, through a pipe in
-//! memory instead of a socket. What a guard says, when it is lost and what is repeated is decided by the same code.
+//! A node inside this process, used like a remote one: the same client speaks to it, through a pipe in memory instead of a
+//! socket. So the same code decides what a guard says, when it is lost and what is repeated.
 
 use std::io;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::handle::{Testigo, refused};
 
-/// Starts a node in this process. It listens where its configuration says, which may be nowhere; this handle needs no
-/// door. Dropping the handle stops the node and waits for the disk; [`Testigo::stop`] does so without blocking a task.
+/// Starts a node in this process. It listens where its configuration says, which may be nowhere; this handle needs no socket.
+/// Dropping the handle stops the node and waits for the disk; [`Testigo::stop`] does so without blocking a task.
 pub async fn embed(config: Config) -> Call<Testigo> {
     let start = tokio::task::spawn_blocking(|| Node::start(config));
     let node = match start.await {
@@ -34,7 +34,7 @@ fn through(pipes: Pipes) -> Connector {
     })
 }
 
-/// A pipe as the client's runtime reads and writes.
+/// A pipe in the form that the client's runtime reads and writes.
 struct Duplex(Pipe);
 
 impl AsyncRead for Duplex {

@@ -8,8 +8,8 @@ use testigo_client::{
 };
 use testigo_node::{Node, StopError};
 
-/// A node, inside this process or elsewhere. [`Testigo::lock`] enters a gate; [`Testigo::session`] is for programs that
-/// enter many. It is also a [`Client`], for everything that needs no session: gates, views, events, once-keys.
+/// A node, inside this process or elsewhere. [`Testigo::lock`] enters a gate; [`Testigo::session`] is for programs that enter
+/// many. It is also a [`Client`], for everything that needs no session: gates, views, events, once-keys.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -26,14 +26,14 @@ use testigo_node::{Node, StopError};
 #[derive(Debug)]
 pub struct Testigo {
     client: Client,
-    /// How every session gets a connection of its own.
+    /// Gives every session a connection of its own.
     connector: Connector,
     credentials: Option<Credentials>,
     node: Option<Node>,
 }
 
-/// Connects to the node at an address, `HOST:PORT` or `unix:PATH`; or, to several separated by commas, to the nodes of a
-/// cluster: when one is gone, the handle and its sessions move on to the next.
+/// Connects to the node at an address, `HOST:PORT` or `unix:PATH`; or, with several addresses separated by commas, to the
+/// nodes of a cluster: when one is gone, the handle and its sessions move on to the next.
 ///
 /// ```no_run
 /// # async fn example() -> testigo::Call<()> {
@@ -87,13 +87,13 @@ impl Testigo {
         client.open(options).await
     }
 
-    /// The node, if it is inside of this process: its low-level door.
+    /// The node, if it is inside this process, for its low-level interface.
     pub fn node(&self) -> Option<&Node> {
         self.node.as_ref()
     }
 
-    /// Waits until the disk of a node inside of this process fails, and says why. Such a node stops by itself; the program
-    /// may end, or repair the disk and embed a node again. For a node that is elsewhere this waits for ever.
+    /// Waits until the disk of a node inside this process fails, and says why. Such a node stops by itself; the program may
+    /// end, or repair the disk and embed a node again. For a node elsewhere this waits for ever.
     pub async fn disk_failure(&self) -> String {
         match &self.node {
             Some(node) => node.disk_failure().await,
@@ -101,8 +101,8 @@ impl Testigo {
         }
     }
 
-    /// Ends the connection, and stops the node if it is inside of this process: who holds and who waits is kept for the
-    /// next start. Sessions that are still used find that no node answers.
+    /// Closes the connection, and stops the node if it is inside this process; holders and waiters are kept for the next
+    /// start. Sessions that are still used find that no node answers.
     pub async fn stop(self) -> Result<(), StopError> {
         let Testigo { client, node, .. } = self;
         drop(client);

@@ -11,8 +11,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`protocol`] is where algorithms come from: one that implements its traits and is added there is listed, run, checked
-//! and drawn like all others.
+//! [`protocol`] has the algorithms: one that implements its traits and is added there is listed, run, checked and drawn like
+//! all others.
 
 #[doc(inline)]
 pub use testigo_lab::{

@@ -23,11 +23,11 @@
 //! |---|---|
 //! | reach a node, or run one in this process | [`connect`], [`Testigo::reach`], [`embed()`] |
 //! | hold a gate | [`Testigo::lock`], [`Lock`], [`Guard`] |
-//! | have slots of a pool | [`Session::take_slots`], [`Take`], [`Slot`] |
-//! | hold many, or one after the other | [`Testigo::session`], [`Session`] |
-//! | define and show gates, watch events, record what is done once | [`Client`], which every [`Testigo`] is |
+//! | take slots of a pool | [`Session::take_slots`], [`Take`], [`Slot`] |
+//! | hold many gates, or one after another | [`Testigo::session`], [`Session`] |
+//! | define and show gates, watch events, record what was done once | [`Client`], which every [`Testigo`] is |
 //! | agree on a value | [`Client::decide`] |
-//! | send to a group, and be delivered all that is sent, in one order | [`Session::join_group`], [`Member`] |
+//! | send to a group, whose members all get the messages in one order | [`Session::join_group`], [`Member`] |
 //! | take, pass and delete jobs | [`Connection`], [`Job`], [`Unit`] |
 //! | do without an async runtime | [`blocking`] |
 //! | lock within a microsecond, in the process of the node | [`node`] |
@@ -38,7 +38,7 @@
     doc = "| simulate and check algorithms | `lab`, with the feature of that name |"
 )]
 //!
-//! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
+//! Every call ends as done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 
 pub mod blocking;
 mod embed;

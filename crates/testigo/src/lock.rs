@@ -1,4 +1,4 @@
-//! A lock in one line: each has a session of its own, on a connection of its own, that nobody needs to see.
+//! A lock in one line: each has its own session, on its own connection, which the program need not see.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use testigo_client::{Call, Campaign, Guard, Lock, NotDone, SessionOptions, Word}
 use crate::handle::{Testigo, refused};
 
 impl Testigo {
-    /// Waits for a gate and enters it. `BUSY` when the wait ends without entering: without a wait of its own
-    /// ([`Lock::wait`]), when the node's limit is reached, which is an hour unless its configuration says otherwise.
+    /// Waits for a gate and enters it. `BUSY` if the wait ends without entering: after [`Lock::wait`] or, if that is not set,
+    /// at the node's limit, which is an hour unless configured otherwise.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -22,18 +22,18 @@ impl Testigo {
     /// # }
     /// ```
     ///
-    /// Behind the guard is a session of its own with the default time to live, 10 seconds. So two tasks of one program
-    /// keep each other out, and the session ends with the guard. [`Guard`] says what dropping it does.
+    /// Behind the guard is a session of its own with the default TTL, 10 seconds. So two tasks of one program keep each other
+    /// out, and the session ends with the guard. [`Guard`] says what dropping it does.
     ///
-    /// A session costs a connection and an entry of the node's log. A program that enters many times per second opens one
-    /// [`Testigo::session`] and locks through that. So does a program that holds one gate while it waits for another: the
+    /// A session costs a connection and an entry of the node's log. A program that enters many times per second should open
+    /// one [`Testigo::session`] and lock through it. So should a program that holds one gate while it waits for another: the
     /// node finds deadlocks between sessions.
     pub async fn lock(&self, lock: impl Into<Lock>) -> Call<Guard> {
         let session = self.session(SessionOptions::default()).await?;
         session.lock(lock.into()).await?.ok_or_else(ended)
     }
 
-    /// Campaigns until it leads. The guard's fence is the term; giving it back resigns. `BUSY` when the wait ends before.
+    /// Campaigns until it leads. The guard's fence is the term; giving it back resigns. `BUSY` if the wait ends before.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -49,7 +49,7 @@ impl Testigo {
     /// # }
     /// ```
     ///
-    /// Behind the guard is a session of its own, as behind that of [`Testigo::lock`].
+    /// Behind the guard is a session of its own, as with [`Testigo::lock`].
     pub async fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Guard> {
         let session = self.session(SessionOptions::default()).await?;
         session.campaign(campaign).await?.ok_or_else(|| {
@@ -77,7 +77,7 @@ impl Testigo {
         session.lock_all(set).await?.ok_or_else(ended)
     }
 
-    /// Enters a gate if that is possible now, and otherwise gives nothing.
+    /// Enters a gate if that is possible now; otherwise returns `None`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -1,4 +1,4 @@
-//! The node itself, for a program that configures one beyond [`Config::embedded`], or that wants its low-level door:
+//! The node itself, for a program that configures more than [`Config::embedded`] does, or that wants its low-level interface:
 //! blocking, without guards, and below a microsecond for a lock and its release.
 //!
 //! ```
@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Testigo::node`](crate::Testigo::node) gives the node that [`embed()`](crate::embed()) has started.
+//! [`Testigo::node`](crate::Testigo::node) returns the node that [`embed()`](crate::embed()) has started.
 
 #[doc(inline)]
 pub use testigo_core::{

@@ -1,4 +1,4 @@
-//! The connection: coming up, breaking, being tried again while the session lives, and what the passing of time does.
+//! The connection: how it comes up, breaks, and is tried again while the session lives, and what happens as time passes.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use crate::request::words;
 use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::target::Credentials;
 
-/// How far the connection is.
+/// How far the connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// There is none and nothing needs one.
     Idle,
     Connecting,
-    /// Connected; the node has not greeted back, or not taken the session up again.
+    /// Connected; the node has not greeted back, or has not resumed the session.
     Greeting,
     /// Ready for commands.
     Up,
-    /// Broken; tried again then.
+    /// Broken; to be tried again at this time.
     Down {
         again_at: Instant,
     },
@@ -33,7 +33,7 @@ impl Machine {
         self.effects.push_back(Effect::Connect);
     }
 
-    /// The connection that was asked for is there.
+    /// The connection that was requested is there.
     pub(crate) fn connected(&mut self, now: Instant) {
         self.tick(now);
         if self.link != Link::Connecting {
@@ -56,7 +56,8 @@ impl Machine {
 
     fn resume_line(&mut self, now: Instant) -> Option<(Vec<String>, Vec<HoldId>)> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
-        // One that comes late, over a connection that was given up, knows nothing of what the session has got since.
+        // With its serial number the node can refuse a late resume, over a connection that was given up, which knows nothing
+        // of what the session has got since.
         self.resumes += 1;
         let (id, serial) = (session.id.to_string(), self.resumes.to_string());
         let mut line = words(["SESSION", "RESUME", &id, "SERIAL", &serial]);
@@ -85,13 +86,14 @@ impl Machine {
             line.extend(claimed);
             line.extend(receipts);
         }
-        // Whoever does not say which slots it has, none included, keeps those of the node that it left from others after a crash.
+        // Without this list, even an empty one, the slots of the node that the session has left would stay unusable for
+        // others after a crash.
         line.extend(words(["SLOTS", &(slots.len() / 3).to_string()]));
         line.extend(slots);
         Some((line, claims))
     }
 
-    /// Greeted, and the session resumed: everything that is open is asked, in its order.
+    /// Greeted, and the session resumed: asks everything that is open, in order.
     pub(super) fn up(&mut self, now: Instant) {
         self.link = Link::Up;
         self.links += 1;
@@ -114,7 +116,7 @@ impl Machine {
         }
     }
 
-    /// Nobody answers at the address.
+    /// No node answers at the address.
     pub(crate) fn unreachable(&mut self, now: Instant, why: &str) {
         self.tick(now);
         if self.link == Link::Connecting {
@@ -128,7 +130,7 @@ impl Machine {
         self.tickets.clear();
         self.transmit.clear();
         self.leaving = false;
-        // What only this connection spoke for is nobody's to speak for now.
+        // Nobody can speak any more for slots that only this connection spoke for.
         if let Some(session) = &mut self.session {
             session.here = session.contact.clone();
         }
@@ -159,7 +161,7 @@ impl Machine {
     }
 
     /// An attempt to connect failed: the next node is tried at once. When all have failed, the next attempt comes after a
-    /// pause, or, without a session, there is none.
+    /// pause; without a session there is none.
     fn fail(&mut self, now: Instant, why: &str) {
         self.failed += 1;
         if self.failed < self.nodes {
@@ -176,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// Ends everything that is open: nobody will answer it.
+    /// Ends everything that is open, because nobody will answer it.
     fn give_up(&mut self, why: &str) {
         let calls: Vec<(CallId, bool)> = self
             .questions
@@ -201,8 +203,8 @@ impl Machine {
         self.broken(now, why);
     }
 
-    /// This node cannot serve now. If there are others, the connection goes to the next once everything that was sent here
-    /// is answered; if not, the session is suspect until the node speaks for it again.
+    /// This node cannot serve now. If there are others, the connection goes to the next once everything that was sent here is
+    /// answered; if not, the session is suspect until the node speaks for it again.
     pub(super) fn turn_away(&mut self, now: Instant) {
         if let Some(session) = &mut self.session {
             session.suspect = true;
@@ -220,7 +222,7 @@ impl Machine {
         }
     }
 
-    /// The session is over. What it held is lost, and what it waited for will not come.
+    /// The session has ended. What it held is lost, and its waits have ended.
     pub(super) fn end_session(&mut self, now: Instant, loss: Loss) {
         let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) else {
             return;
@@ -243,7 +245,7 @@ impl Machine {
             }
         }
         match (self.link, loss) {
-            // The node may still count on the session: tell it not to, so that others need not wait.
+            // The node may still count on the session: tells it not to, so that others need not wait.
             (Link::Up, Loss::Silence) => self.send(now, &words(["SESSION", "CLOSE"]), Of::Nothing),
             (Link::Up | Link::Idle, _) => {}
             (Link::Connecting | Link::Greeting | Link::Down { .. }, _) => {
@@ -259,7 +261,7 @@ impl Machine {
         self.tell_session();
     }
 
-    /// Time has passed. Deadlines come first: what arrives after one changes nothing.
+    /// Advances time. Deadlines come first: what arrives after a deadline changes nothing.
     pub(crate) fn tick(&mut self, now: Instant) {
         if self.session_end().is_some_and(|end| now >= end) {
             self.be_silent(now);
@@ -280,7 +282,7 @@ impl Machine {
         }
     }
 
-    /// When the session is over, or all of it but the slots that are `here`, if nothing more is heard.
+    /// When the session ends, or all of it except the slots that are `here`, if nothing more is heard.
     fn session_end(&self) -> Option<Instant> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
         Some(match session.only_here {
@@ -289,7 +291,7 @@ impl Machine {
         })
     }
 
-    /// No node has spoken for the session in time. The slots of the node that it is connected to live on with that.
+    /// No node has spoken for the session in time. Slots owned by the connected node live on with it.
     fn be_silent(&mut self, now: Instant) {
         let any_here = self.any_here();
         let Some(session) = self.session.as_mut() else {
@@ -322,7 +324,7 @@ impl Machine {
         standings.filter(|standing| standing.over.is_none())
     }
 
-    /// When the machine wants to be told the time, if nothing happens before.
+    /// When the machine next needs to know the time, if nothing happens before.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         let end = self.session_end();
         let next = match self.link {
@@ -336,7 +338,7 @@ impl Machine {
         [end, next].into_iter().flatten().min()
     }
 
-    /// When a sign of life is due: only if nothing is under way that will be one.
+    /// When a sign of life is due: only if nothing under way will be one.
     fn renew_at(&self) -> Option<Instant> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
         let idle = self.sent.is_empty() && self.link == Link::Up;
@@ -359,7 +361,7 @@ impl Machine {
             }
     }
 
-    /// How long an attempt to connect, or to be greeted, may take: with other nodes to try, no longer than an answer.
+    /// How long an attempt to connect, or a greeting, may take: if there are other nodes to try, no longer than an answer.
     pub(crate) fn connect_patience(&self) -> Duration {
         match self.nodes {
             1 => CONNECT_PATIENCE,
@@ -367,14 +369,14 @@ impl Machine {
         }
     }
 
-    /// How long an answer may take: short enough to connect anew and resume before the session's deadline.
+    /// How long an answer may take: short enough to reconnect and resume before the session's deadline.
     fn patience(&self) -> Duration {
         let session = self.session.as_ref().filter(|s| s.over.is_none());
         let bound = session.map(|session| session.contact.patience());
         bound.unwrap_or(ANSWER_PATIENCE).min(ANSWER_PATIENCE)
     }
 
-    /// Tells how the session stands, if that has changed.
+    /// Reports the session's standing, if that has changed.
     pub(super) fn tell_session(&mut self) {
         let up = self.link == Link::Up;
         let Some(session) = &mut self.session else {

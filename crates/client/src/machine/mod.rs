@@ -25,24 +25,24 @@ use link::Link;
 pub(crate) use question::Again;
 use question::{Question, Sent, What};
 
-/// A call, numbered by whoever drives the machine.
+/// A call, numbered by the driver of the machine.
 pub(crate) type CallId = u64;
 /// A hold of the session.
 pub(crate) type HoldId = u64;
 
-/// Calls that may be open at once; more are refused.
+/// Cap on open calls; more are refused.
 pub(crate) const CALLS_MAX: usize = 10_000;
 /// How long an answer may take before the connection counts as broken.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest that a single attempt to connect, or a node's greeting, may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
-/// Answers to `ID`s that a node keeps for a session: an older request must not be repeated.
+/// How many answers to `ID`s a node keeps per session: an older request must not be repeated.
 const IDS_KEPT: u64 = 64;
 
-/// What whoever drives the machine has to do or to tell.
+/// What the driver of the machine has to do or to report.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Connect now, and say how that ended.
+    /// Connect now, and report the result.
     Connect,
     /// Close the connection.
     Disconnect,
@@ -52,15 +52,15 @@ pub(crate) enum Effect {
     Opened(CallId, u64, SessionStanding),
     /// A lock is entered.
     Entered(CallId, Vec<Entered>),
-    /// The session stands differently now.
+    /// The session's standing has changed.
     Session(SessionStanding),
-    /// A hold stands differently now.
+    /// A hold's standing has changed.
     Hold(HoldId, HoldStanding),
-    /// Somebody published something on a channel that is subscribed to.
+    /// Something was published on a subscribed channel.
     Published(String, Vec<u8>),
 }
 
-/// A gate that the session is inside now.
+/// A gate that the session is now inside.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entered {
     pub(crate) hold: HoldId,
@@ -72,30 +72,30 @@ pub(crate) struct Entered {
 #[derive(Debug)]
 pub(crate) struct Machine {
     credentials: Option<Credentials>,
-    /// What others see its connections called.
+    /// The name of its connections for others.
     name: Option<String>,
     /// How many nodes there are to connect to.
     nodes: usize,
-    /// Attempts to connect that failed since the last that did not, or since the last pause.
+    /// Failed attempts to connect since the last success, or since the last pause.
     failed: usize,
-    /// This node cannot serve: once it has answered what it was asked, the next one is tried.
+    /// Whether this node cannot serve: once it has answered what it was asked, the next one is tried.
     leaving: bool,
     link: Link,
-    /// How often a connection has come up.
+    /// How many times a connection has come up.
     links: u64,
     backoff: Backoff,
     session: Option<Session>,
-    /// How often it has asked to take its session up again.
+    /// How many times it has asked to resume its session.
     resumes: u64,
     /// Calls without an answer, oldest first.
     questions: BTreeMap<CallId, Question>,
-    /// What was sent on this connection and is not answered yet, oldest first.
+    /// Commands that were sent on this connection and are not answered yet, oldest first.
     sent: VecDeque<Sent>,
-    /// Which lock a ticket stands for, on this connection.
+    /// Which lock each ticket stands for, on this connection.
     tickets: HashMap<u64, CallId>,
     holds: BTreeMap<HoldId, Hold>,
     next_hold: HoldId,
-    /// Locks asked for by now.
+    /// How many locks were requested so far.
     locks: u64,
     channels: Vec<String>,
     transmit: BytesMut,
@@ -108,12 +108,12 @@ struct Session {
     contact: Contact,
     /// The last contact with the node that owns the slots that are `here`.
     here: Contact,
-    /// No node has spoken for the session in time: all is lost but the slots that are `here`.
+    /// No node has spoken for the session in time: everything is lost except the slots that are `here`.
     only_here: bool,
     over: Option<Loss>,
-    /// The node says that it may not speak for the session now: until it does again, nothing is sure.
+    /// The node says that it may not speak for the session now: until it does again, nothing is certain.
     suspect: bool,
-    /// What the outside was told last.
+    /// What was last reported.
     told: SessionStanding,
 }
 
@@ -122,7 +122,7 @@ struct Hold {
     gate: String,
     how: How,
     standing: HoldStanding,
-    /// What proves it to the node after a crash.
+    /// The proof for the node after a crash.
     receipt: Option<String>,
 }
 
@@ -156,17 +156,17 @@ impl Machine {
         }
     }
 
-    /// The next thing to do or to tell.
+    /// The next thing to do or to report.
     pub(crate) fn effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    /// What is to be sent; whoever sends it takes it out.
+    /// The bytes to send; the sender takes them out.
     pub(crate) fn transmit(&mut self) -> &mut BytesMut {
         &mut self.transmit
     }
 
-    /// Whether nothing is open: the connection can be given up without loss.
+    /// Whether nothing is open, so that the connection can be given up without loss.
     pub(crate) fn is_quiet(&self) -> bool {
         self.questions.is_empty()
     }
@@ -176,7 +176,7 @@ impl Machine {
         self.pose(now, call, What::Line { line, again });
     }
 
-    /// A command of any bytes. It is not repeated: a second time could do it twice.
+    /// A command of any bytes. It is not repeated, because that could do it twice.
     pub(crate) fn say(&mut self, now: Instant, call: CallId, line: Vec<Vec<u8>>) {
         self.pose(now, call, What::Bytes { line });
     }
@@ -224,7 +224,7 @@ impl Machine {
         self.pose(now, call, What::Take { take });
     }
 
-    /// Nobody waits for the answer of a lock or a take any more.
+    /// Nobody waits for the answer to a lock or a take any more.
     pub(crate) fn cancel(&mut self, now: Instant, call: CallId) {
         let Some(question) = self.questions.get_mut(&call) else {
             return;
@@ -269,7 +269,7 @@ impl Machine {
         }
     }
 
-    /// A leader says something else of itself; from now on it claims that.
+    /// Changes what a leader says of itself, and what it claims from now on.
     pub(crate) fn update(
         &mut self,
         now: Instant,
@@ -301,7 +301,7 @@ impl Machine {
         self.pose(now, call, What::Close);
     }
 
-    /// Listens to a channel from now on, over every connection to come.
+    /// Listens to a channel from now on, over all later connections, too.
     pub(crate) fn subscribe(&mut self, now: Instant, call: CallId, channel: String) {
         if !self.channels.contains(&channel) {
             self.channels.push(channel.clone());
@@ -311,7 +311,7 @@ impl Machine {
         self.pose(now, call, What::Line { line, again });
     }
 
-    /// All handles are gone: the session is closed if that can still be said, and nothing is tried again.
+    /// All handles are gone: the session is closed if the node can still be told, and nothing is tried again.
     pub(crate) fn leave(&mut self, now: Instant, call: CallId) {
         self.tick(now);
         match self.link {

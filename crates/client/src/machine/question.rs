@@ -1,4 +1,4 @@
-//! What is asked and not answered yet, and what can be said about it when the connection breaks.
+//! What was asked and is not answered yet, and what can be said about it when the connection breaks.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use crate::request::{Lock, milliseconds, words};
 pub(super) struct Question {
     pub(super) asked: Instant,
     pub(super) what: What,
-    /// It is on its way: from here on only an answer can tell whether it was done.
+    /// Whether it is on its way: from then on only an answer can tell whether it was done.
     pub(super) sent: bool,
-    /// Nobody waits for it any more.
+    /// Whether nobody waits for it any more.
     pub(super) cancelled: bool,
-    /// It was sent before, over a connection that broke.
+    /// Whether it was sent before, over a connection that broke.
     pub(super) doubtful: bool,
-    /// How many nodes have refused it because they cannot serve now.
+    /// How many nodes have refused it because they could not serve.
     pub(super) turned_away: usize,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct Question {
 pub(super) enum What {
     /// A command with a plain answer.
     Line { line: Vec<String>, again: Again },
-    /// As that, of any bytes.
+    /// The same with any bytes.
     Bytes { line: Vec<Vec<u8>> },
     /// `SESSION OPEN`.
     Open {
         ttl: Duration,
         label: Option<String>,
     },
-    /// `LOCK` or `LOCKALL`, the so-manieth of its session.
+    /// `LOCK` or `LOCKALL`, numbered within its session.
     Lock { lock: Lock, serial: u64 },
     /// `POOL TAKE`.
     Take { take: Take },
@@ -45,12 +45,12 @@ pub(super) enum What {
     Close,
 }
 
-/// Whether a command may be sent once more when its answer was lost.
+/// Whether a command may be sent again if its answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
     /// A second time could do it twice.
     Never,
-    /// Twice is the same as once, as long as the session lives that asks.
+    /// Twice is the same as once, as long as the same session lives.
     InSession,
     /// Twice is the same as once.
     Always,
@@ -77,7 +77,7 @@ pub(super) enum Of {
 }
 
 impl What {
-    /// The command, `waited` after it was first asked.
+    /// The command, `waited` after it was first sent.
     pub(super) fn line(&self, waited: Duration) -> Vec<Vec<u8>> {
         let words = match self {
             What::Bytes { line } => return line.clone(),
@@ -99,7 +99,7 @@ impl What {
         words.into_iter().map(String::into_bytes).collect()
     }
 
-    /// Whether a node answers it, and does it, without a majority: the answer says nothing of the session then.
+    /// Whether a node without a majority also does and answers it: the answer then says nothing about the session.
     pub(super) fn needs_no_majority(&self) -> bool {
         let name = match self {
             What::Take { .. } => return true,
@@ -113,18 +113,18 @@ impl What {
         free.iter().any(is)
     }
 
-    /// Whether it may be sent again. A lock is known by its ID as long as the node keeps that, `locks` having been asked
-    /// for by now; giving back names the fence, so a second time can only be refused.
+    /// Whether it may be sent again. A lock is known by its ID as long as the node keeps that; `locks` were requested so far.
+    /// A release names the fence, so a second one can only be refused.
     pub(super) fn again(&self, locks: u64) -> Again {
         match self {
             What::Line { again, .. } => *again,
             What::Bytes { .. } | What::Open { .. } => Again::Never,
-            // Whether it was done shows when the session is resumed: the fence is another then, and the hold is lost.
+            // Resuming the session shows whether it was done: then the fence differs, and the hold is lost.
             What::Downgrade { .. } => Again::Never,
             What::Lock { lock, .. } if lock.campaigns() => Again::InSession,
             What::Lock { serial, .. } if locks - serial < IDS_KEPT => Again::InSession,
             What::Lock { .. } => Again::Never,
-            // What it got and nobody heard of is not claimed when the session resumes, and goes back then.
+            // Slots that it got without anybody hearing of it are not claimed when the session resumes, and go back then.
             What::Take { .. } => Again::InSession,
             What::Release { .. } | What::Close => Again::InSession,
         }

@@ -1,5 +1,4 @@
-//! What the node says: answers, matched to the oldest command without one, and pushes, matched by their ticket, gate or
-//! channel.
+//! What the node says: answers, matched to the oldest command without one, and pushes, matched by ticket, gate or channel.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +35,7 @@ impl Machine {
         match sent.of {
             Of::Greeting => self.greeted(now, value),
             Of::Resume(claims) => self.resumed(now, sent.at, &claims, value),
-            // A node that cannot serve does not speak for the session: it may be over elsewhere.
+            // A node that cannot serve does not speak for the session, which may have ended elsewhere.
             Of::Nothing if cannot_serve => {
                 self.confirm_here(sent.at);
                 self.turn_away(now);
@@ -58,7 +57,7 @@ impl Machine {
         self.leave_when_answered(now);
     }
 
-    /// The node cannot serve, so nothing has changed: the question goes to the next node, to each of them once.
+    /// The node cannot serve, so nothing has changed: the question goes to the next node, and to each of them once.
     fn turned_away(&mut self, now: Instant, sent: Instant, call: CallId, value: Value) {
         let others = self.nodes - 1;
         match self.questions.get_mut(&call) {
@@ -71,7 +70,7 @@ impl Machine {
         self.turn_away(now);
     }
 
-    /// The node has heard the session not before `sent`.
+    /// The node has heard the session at `sent` or later.
     fn confirm(&mut self, sent: Instant) {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
             session.contact.confirm(sent);
@@ -81,8 +80,8 @@ impl Machine {
         self.confirm_here(sent);
     }
 
-    /// Whoever answers, with a majority or without, has not given away the slots that it owns. Of others it does not know: if
-    /// the majority has ended the session, their owners have given them to others.
+    /// A node that answers, with a majority or without, has not given away the slots that it owns. It does not know about
+    /// other nodes' slots: if the majority has ended the session, their owners have given them to others.
     fn confirm_here(&mut self, sent: Instant) {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
             session.here.confirm(sent);
@@ -96,7 +95,7 @@ impl Machine {
                 self.drop_connection(now, &refusal.to_string());
                 return;
             }
-            // A node that does not take this client will not take it later either.
+            // A node that does not accept this client will not accept it later either.
             let calls: Vec<CallId> = self.questions.keys().copied().collect();
             for call in calls {
                 self.answer(call, Err(NotDone::Refused(refusal.clone())));
@@ -143,7 +142,7 @@ impl Machine {
         }
     }
 
-    /// A hold that the node knows of and nobody here: its caller has left.
+    /// A hold that the node knows and this client does not: its caller has left.
     fn return_if_unwanted(&mut self, now: Instant, gate: String, fence: u64) {
         let lives = |hold: &Hold| hold.gate == gate && hold.standing.over.is_none();
         let held = self.holds.values().any(lives);
@@ -232,7 +231,7 @@ impl Machine {
         self.effects.push_back(Effect::Opened(call, id, told));
     }
 
-    /// A writer is a reader now, with the fence of the readers that join it.
+    /// A writer has become a reader, with the fence of the readers that join it.
     fn downgraded(&mut self, id: HoldId, grant: Option<Grant>) {
         let until = grant.as_ref().and_then(|grant| self.until(grant));
         if let (Some(hold), Some(grant)) = (self.holds.get_mut(&id), grant) {
@@ -311,7 +310,7 @@ impl Machine {
         }
     }
 
-    /// A subscription is answered by a push, in the place of its answer.
+    /// A subscription is answered by a push, in place of its answer.
     fn subscribed(&mut self, channel: &str) {
         let Some(sent) = self.sent.pop_front() else {
             return;
@@ -340,7 +339,7 @@ impl Machine {
         }
     }
 
-    /// The session has these slots now.
+    /// The session now has these slots.
     fn took(&mut self, now: Instant, call: CallId, taken: Vec<(String, u64)>) {
         let Some(question) = self.questions.remove(&call) else {
             return;
@@ -355,7 +354,7 @@ impl Machine {
                 self.unlock(now, &gate, fence);
                 continue;
             }
-            // A node gives out only what it owns.
+            // A node gives out only slots that it owns.
             let standing = HoldStanding {
                 fence,
                 here: true,
@@ -392,7 +391,7 @@ impl Machine {
         entered
     }
 
-    /// The gates of a lock are entered.
+    /// The session is inside the gates of a lock.
     fn granted(&mut self, now: Instant, call: CallId, grants: Vec<Grant>) {
         let Some(question) = self.questions.get(&call) else {
             return;
@@ -425,7 +424,7 @@ impl Machine {
     }
 
     /// When the hold limit may have ended a grant. The node counts from the last command that it has heard, which is the last
-    /// one that it has answered or a later one.
+    /// one that it has answered, or a later one.
     fn until(&self, grant: &Grant) -> Option<Instant> {
         let ends = Duration::from_millis(grant.ends_ms?);
         let session = self.session.as_ref()?;

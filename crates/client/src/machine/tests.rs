@@ -1,4 +1,4 @@
-//! The machine against a script: what it sends, what it is told, and what comes of it.
+//! The machine against a script: what it sends, what it is told, and the result.
 
 mod several;
 mod slots;
@@ -47,7 +47,7 @@ fn a_hold_limit_counts_from_the_last_command_that_the_node_has_heard() {
     stage.push(grant(1, 5, Some(2000)));
     let ends = asked + Duration::from_millis(1800);
     assert_eq!(until(&stage.effects()), Some(ends));
-    // A sign of life moves the reference on, so that a long wait costs no certainty.
+    // A sign of life moves the reference, so that a long wait costs no certainty.
     stage.lock(Lock::new("b"));
     stage.answer(number(2));
     stage.pass(Duration::from_millis(2500));

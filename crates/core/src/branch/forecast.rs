@@ -1,9 +1,9 @@
-//! What a gate would have cost if its ownership had travelled otherwise: recorded arrivals are given to the branches that
-//! would have served them, over links with measured delays, in virtual time. One seed gives one run.
+//! What a gate would have cost if its ownership had travelled in another way. Recorded arrivals are given to the branches
+//! that would have served them, over links with measured delays, in virtual time. One seed gives one run.
 //!
-//! A client stays as long as it stayed, and comes when as many others have left its node as had left when it came: whoever waits
-//! longer comes back later, so there are never more clients than there were. By the log, the node from which most visits come
-//! has the gate, and is asked by the others.
+//! A client stays as long as it did stay, and comes when as many others have left its node as had left when it came. So a
+//! client that waits longer also comes back later, and there are never more clients than there were. With `log`, the node
+//! with the most visits owns the gate, and the others ask it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,11 +15,11 @@ use crate::local::Census;
 /// A recorded visit to a gate, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// When its client asks: counted from that departure, or from the beginning.
+    /// When its client asks, counted from that departure, or from the beginning.
     pub at: u64,
-    /// After how many departures from its node; 0 if it waits for none.
+    /// After how many departures from its node it comes; 0 if it waits for none.
     pub after: usize,
-    /// At which node, counted from 0.
+    /// Its node, counted from 0.
     pub node: usize,
     /// 0 for a writer of the most urgent class, 1 for any other writer, 2 for a reader.
     pub kind: u8,
@@ -28,13 +28,13 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The place of its kind among the three.
+    /// The index of its kind.
     fn place(&self) -> usize {
         usize::from(self.kind.min(2))
     }
 }
 
-/// What became of the visits.
+/// The outcome of the visits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
     /// Messages between nodes.
@@ -43,12 +43,12 @@ pub struct Forecast {
     pub hand_overs: u64,
     /// How long each visit waited, in microseconds, in the order of the visits.
     pub waited: Vec<u64>,
-    /// By how many later ones each visit was overtaken.
+    /// How many later visits overtook each visit.
     pub overtaken: Vec<u32>,
 }
 
-/// Lets the visits, in the order of each node's, go through an instance. `delay` says how long the next message from one node
-/// to another takes, in microseconds. Nothing where the algorithm cannot run with so many nodes.
+/// Runs the visits through an instance, those of each node in their order. `delay` says how long the next message from one
+/// node to another takes, in microseconds. `None` if the algorithm cannot run with this many nodes.
 pub fn forecast(
     plan: &Plan,
     visits: &[Visit],
@@ -92,7 +92,7 @@ pub fn forecast(
     Some(run.forecast)
 }
 
-/// The gate at one node: who waits in order, and who is inside.
+/// The gate at one node: who waits, in order, and who is inside.
 #[derive(Clone, Default)]
 struct NodeGate {
     waiting: VecDeque<usize>,
@@ -115,13 +115,13 @@ enum Event {
 enum Letter {
     Parcel(u32, u32, Vec<u8>),
     Wish,
-    /// By the log: a visit asks the owner, is let in, and gives back.
+    /// With `log`: a visit asks the owner, is let in, and gives back.
     Asks(usize),
     Enters(usize),
     Gives(usize),
 }
 
-/// Which arrivals have entered. Says in a few steps how many after a given one have, however many wait (a Fenwick tree).
+/// Which arrivals have entered. Counts in a few steps how many entered after a given one, however many wait (a Fenwick tree).
 struct Entered {
     sums: Vec<u32>,
     all: u32,
@@ -153,16 +153,16 @@ impl Entered {
 }
 
 struct Run<'a> {
-    /// None where ownership travels by the log.
+    /// `None` where ownership travels in the log.
     branches: Vec<Branch>,
     owner: usize,
     last_in: Option<usize>,
     places: Vec<NodeGate>,
     visits: &'a [Visit],
-    /// When each client came, and as which of all.
+    /// When each client came, and its position among all arrivals.
     came: Vec<(u64, usize)>,
     arrived: usize,
-    /// Who comes to each node after further departures, and how many there were.
+    /// Visits that come to each node after further departures, and the departures so far.
     absent: Vec<VecDeque<usize>>,
     departed: Vec<usize>,
     entered: Entered,
@@ -215,7 +215,7 @@ impl Run<'_> {
         }
     }
 
-    /// A client has left a node; whoever came after as many departures comes.
+    /// A client has left a node. Visits that waited for this departure come now.
     fn departs(&mut self, node: usize) {
         self.departed[node] += 1;
         while let Some(&visit) = self.absent[node].front()
@@ -240,12 +240,12 @@ impl Run<'_> {
         }
     }
 
-    /// A visit stands in a node's line.
+    /// Adds a visit to a node's line.
     fn waits(&mut self, node: usize, visit: usize) {
         let place = &mut self.places[node];
         place.waiting.push_back(visit);
         place.kinds[self.visits[visit].place()] += 1;
-        // Those that have entered before do not overtake it.
+        // Visits that have entered before do not overtake it.
         self.forecast.overtaken[visit] = self.entered.after(self.came[visit].1);
     }
 
@@ -328,7 +328,7 @@ impl Run<'_> {
         }
     }
 
-    /// The node's own rule: whoever is first in line, and readers together.
+    /// The node's own rule: the first in line enters, and readers together.
     fn grant(&mut self, node: usize) {
         loop {
             let place = &mut self.places[node];
@@ -478,7 +478,7 @@ mod tests {
         }
     }
 
-    /// By hand: the server is with the first node, from which most visits come.
+    /// Computed by hand: the server is at the first node, which has the most visits.
     #[test]
     fn what_is_forecast_is_what_the_delays_say() {
         let visits = [

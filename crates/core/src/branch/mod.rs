@@ -1,10 +1,10 @@
-//! One node's part of a gate whose ownership travels by an algorithm. The algorithm's state machine is the laboratory's,
-//! unchanged; what is here drives it: it asks to enter when local clients wait, says when the node's door opens and shuts, and
-//! leaves once another node wants in and it has made `BURST` grants since it came in.
+//! One node's part of a gate whose ownership an algorithm moves. The algorithm's state machine is the laboratory's,
+//! unchanged; this code drives it: it asks to enter when local clients wait, says when the node's door opens and shuts, and
+//! leaves once another node wants in and this one has made `BURST` grants since it came in.
 //!
 //! An *instance* of the algorithm belongs to one number of the gate's shard. All nodes of a view are in it, numbered in the
-//! view's order. A branch does no I/O and knows no clock: whoever has it carries its packets, in order, and tells it who is
-//! at the gate.
+//! view's order. A branch does no I/O and knows no clock: its caller carries its packets, in order, and tells it who is at
+//! the gate.
 
 mod forecast;
 mod mutex;
@@ -27,7 +27,7 @@ use readers::ReadersPart;
 #[derive(Debug)]
 pub(crate) struct Branch {
     travels: Travels,
-    /// Whether clients of this node may be asked for. Before that, whoever is inside already has to be in.
+    /// Whether it may ask for clients of this node. First, those already inside must be let in.
     go: bool,
     part: Part,
 }
@@ -41,18 +41,19 @@ enum Part {
 /// What a branch wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Doings {
-    /// To be sent, in order.
+    /// Parcels to send, in order.
     pub(crate) parcels: Vec<Parcel>,
-    /// All others are to know that this node wants in: a token that rests should move.
+    /// Whether all others must hear that this node wants in, so that an idle token moves.
     pub(crate) wish: bool,
-    /// For the gate, in order.
+    /// Steps at the gate, in order.
     pub(crate) steps: Vec<DoorStep>,
 }
 
 /// What is to happen at the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DoorStep {
-    /// The node is in: whoever the gate's rule lets in may enter. So many since it came in, if another node is known to wait.
+    /// The node is in: those whom the gate's rule admits may enter. If another node is known to wait, this many since the
+    /// node came in.
     Open(Option<u32>),
     /// The node is out.
     Shut,
@@ -63,7 +64,7 @@ pub(crate) enum DoorStep {
 }
 
 impl Branch {
-    /// A node's part; nothing if the algorithm cannot run with so many nodes. Nothing happens before [`Branch::begin`].
+    /// A node's part; `None` if the algorithm cannot run with this many nodes. Nothing happens before [`Branch::begin`].
     pub(crate) fn new(plan: &Plan, own: u32, owner: u32) -> Option<Branch> {
         let part = match plan.travels.using {
             Using::Log => return None,
@@ -77,7 +78,7 @@ impl Branch {
         })
     }
 
-    /// Says what time it is, in milliseconds: what is recorded carries it.
+    /// Sets the time, in milliseconds, for recordings.
     pub(crate) fn set_now(&mut self, now: u64) {
         match &mut self.part {
             Part::Mutex(part) => part.parts().recorder.now = now,
@@ -85,7 +86,7 @@ impl Branch {
         }
     }
 
-    /// Records every step; to be called before the instance begins.
+    /// Records every step; call it before the instance begins.
     pub(crate) fn record(&mut self, plan: &Plan, run: RunName<'_>, allowance: &RecordAllowance) {
         match &mut self.part {
             Part::Mutex(part) => part.parts().record(plan, run, allowance),
@@ -93,7 +94,7 @@ impl Branch {
         }
     }
 
-    /// What is recorded so far.
+    /// The recording so far.
     pub(crate) fn recording(&self) -> Option<&Recording> {
         let recorder: &Recorder = match &self.part {
             Part::Mutex(part) => part.recorder(),
@@ -102,7 +103,7 @@ impl Branch {
         recorder.recording.as_ref()
     }
 
-    /// What was recorded; nothing is from now on.
+    /// Ends the recording and returns it.
     pub(crate) fn take_recording(&mut self) -> Option<Recording> {
         match &mut self.part {
             Part::Mutex(part) => part.parts().recorder.recording.take(),
@@ -110,7 +111,7 @@ impl Branch {
         }
     }
 
-    /// The instance begins, with those at the gate who are inside already; only the owner has any.
+    /// Begins the instance with those already inside the gate, whom only the owner has.
     pub(crate) fn begin(&mut self, census: &Census, doings: &mut Doings) {
         match &mut self.part {
             Part::Mutex(part) => part.begin(doings),
@@ -118,17 +119,17 @@ impl Branch {
         }
     }
 
-    /// Everybody who was inside before is in: clients of this node may be asked for.
+    /// Those who were inside before are in: it may ask for clients of this node.
     pub(crate) fn go(&mut self) {
         self.go = true;
     }
 
-    /// Whether clients of this node may be asked for.
+    /// Whether it may ask for clients of this node.
     pub(crate) fn goes(&self) -> bool {
         self.go
     }
 
-    /// Whether everybody is in who was inside when this began.
+    /// Whether all who were inside at the beginning are in.
     pub(crate) fn has_all_in(&self, census: &Census) -> bool {
         match &self.part {
             Part::Mutex(part) => census.inside == 0 || part.is_in(),
@@ -144,8 +145,8 @@ impl Branch {
         }
     }
 
-    /// How often the node has come in, and whether another node is known to wait, or it cannot be known; where one node at a
-    /// time is in.
+    /// How often the node has come in, and whether another node is known to wait or this cannot be known. `None` if several
+    /// nodes may be in at once.
     pub(crate) fn turn(&self) -> Option<(u64, bool)> {
         match &self.part {
             Part::Mutex(part) => Some(part.turn()),
@@ -153,7 +154,7 @@ impl Branch {
         }
     }
 
-    /// Whether the node has asked to be let in, and is not.
+    /// Whether the node has asked to be let in, and is not in yet.
     pub(crate) fn asks(&self) -> bool {
         match &self.part {
             Part::Mutex(part) => part.asks(),
@@ -161,7 +162,7 @@ impl Branch {
         }
     }
 
-    /// Takes a parcel of another node.
+    /// Receives a parcel from another node.
     pub(crate) fn receive(
         &mut self,
         parcel: &Parcel,
@@ -173,14 +174,14 @@ impl Branch {
         }
     }
 
-    /// Another node wants in: a token that rests here goes on.
+    /// Another node wants in: a token that is idle here moves on.
     pub(crate) fn wished(&mut self, doings: &mut Doings) {
         if let Part::Mutex(part) = &mut self.part {
             part.wished(self.travels, doings);
         }
     }
 
-    /// Does what the state of the gate asks for. To be called again while that changes it.
+    /// Does what the state of the gate requires. Call it again until it changes nothing.
     pub(crate) fn look(&mut self, census: &Census, doings: &mut Doings) {
         match &mut self.part {
             Part::Mutex(part) => part.look(census, self.go, self.travels, doings),
@@ -188,7 +189,7 @@ impl Branch {
         }
     }
 
-    /// The node that a member is at.
+    /// The node that hosts a member.
     pub(crate) fn node_of(&self, member: u32) -> u32 {
         match &self.part {
             Part::Mutex(part) => part.node_of(member),
@@ -196,7 +197,7 @@ impl Branch {
         }
     }
 
-    /// What was counted since the instance began.
+    /// Counts since the instance began.
     pub(crate) fn counts(&self) -> Counts {
         match &self.part {
             Part::Mutex(part) => part.counts(),

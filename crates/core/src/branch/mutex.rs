@@ -1,4 +1,4 @@
-//! Algorithms by which one node at a time is in. Whoever is in lets its own clients in, by the gate's rule.
+//! Algorithms that let in one node at a time. That node lets its own clients in, by the gate's rule.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,11 @@ pub(super) struct MutexPart {
     phase: Phase,
     /// How often the node has come in.
     turns: u64,
-    /// Whether another node is known to wait, or it cannot be known.
+    /// Whether another node is known to wait, or this cannot be known.
     wanted: bool,
     /// A token that nobody wanted when it came: it is taken when somebody does.
     resting: VecDeque<Parcel>,
-    /// Whether another node has said that it wants the token, and it has not passed here since.
+    /// Whether another node has said that it wants the token, and the token has not passed here since.
     wished: bool,
 }
 
@@ -78,7 +78,7 @@ impl MutexPart {
         travels: Travels,
         doings: &mut Doings,
     ) -> Result<(), PacketError> {
-        // A live token rests where nobody wants it.
+        // A token that nobody wants rests.
         let rests = travels.using == Using::TokenRing && self.phase != Phase::Asked;
         if rests && !std::mem::take(&mut self.wished) {
             self.resting.push_back(parcel.clone());
@@ -105,7 +105,7 @@ impl MutexPart {
         self.move_token(travels, doings);
     }
 
-    /// The token that rests here is taken: it lets this node in, or goes on.
+    /// Takes the token that rests here: it lets this node in, or moves on.
     fn move_token(&mut self, travels: Travels, doings: &mut Doings) {
         while let Some(parcel) = self.resting.pop_front() {
             self.wished = false;
@@ -151,7 +151,7 @@ impl MutexPart {
     }
 
     fn hear(&mut self, told: Vec<Told<Tell>>, travels: Travels, doings: &mut Doings) {
-        // Whoever enters may hear in the same step that another node waits: that counts from its first grant.
+        // A node may hear in the step that lets it in that another one waits: that counts from its first grant.
         let wanted = told.iter().any(|told| told.tell == Tell::Wanted);
         for Told { tell } in told {
             match tell {

@@ -1,4 +1,4 @@
-//! The members of an instance that one node hosts: its own, and for the shard's owner those that belong to no node.
+//! The members of an instance that one node hosts: its own, and at the shard's owner also those that belong to no node.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,16 +15,16 @@ use crate::gate::{Travels, Using};
 /// What an instance is: the same at all of its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// By what, and with which burst.
+    /// The algorithm and the burst.
     pub travels: Travels,
-    /// How often a reader may be passed by writers, where the algorithm counts that.
+    /// How often writers may overtake a reader, where the algorithm counts that.
     pub overtakes: u32,
     /// How many nodes there are.
     pub nodes: usize,
 }
 
 impl Plan {
-    /// The setup that the laboratory would run it with.
+    /// The setup with which the laboratory would run it.
     pub fn setup(&self) -> Setup {
         let mut setup = Setup::new(self.nodes);
         if self.travels.using == Using::BoxOffice {
@@ -34,7 +34,7 @@ impl Plan {
         setup
     }
 
-    /// What the algorithm's paper says that a hand-over costs, in messages, in words.
+    /// The message cost that the algorithm's paper publishes: the formula, and its range in this setup.
     pub fn published(&self) -> Option<(&'static str, (f64, f64))> {
         let name = self.travels.using.name();
         let setup = self.setup();
@@ -53,15 +53,15 @@ impl Plan {
 /// A packet from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parcel {
-    /// Which member sends it.
+    /// The member that sends it.
     pub from: u32,
-    /// Which member it is for.
+    /// The member that it is for.
     pub to: u32,
     /// The packet.
     pub packet: Vec<u8>,
 }
 
-/// What was counted since an instance began, at one node.
+/// What one node has counted since an instance began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Messages that this node has sent to others.
@@ -71,7 +71,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Both together.
+    /// The sum of both.
     pub fn and(self, other: Counts) -> Counts {
         Counts {
             messages: self.messages + other.messages,
@@ -80,7 +80,7 @@ impl Counts {
     }
 }
 
-/// What a member has told, and whether a message brought it.
+/// What a member has told, and whether a message caused it.
 pub(super) struct Told<T> {
     pub(super) tell: T,
 }
@@ -88,7 +88,7 @@ pub(super) struct Told<T> {
 pub(super) struct Parts<Q: Problem> {
     nodes: u32,
     own: u32,
-    /// Who hosts the members that belong to no node.
+    /// The node that hosts the members that belong to no node.
     owner: u32,
     hosted: Vec<Box<dyn Member<Q>>>,
     effects: Effects<Q, Packet>,
@@ -98,18 +98,18 @@ pub(super) struct Parts<Q: Problem> {
     pub(super) recorder: Recorder,
 }
 
-/// What is recorded of an instance here, by the clock of whoever has it.
+/// What is recorded of an instance here, by its caller's clock.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pub(super) now: u64,
     pub(super) recording: Option<Recording>,
 }
 
-/// Of which run a recording is.
+/// The run that a recording belongs to.
 pub(crate) struct RunName<'a> {
     /// The gate.
     pub(crate) gate: &'a str,
-    /// The shard, and the number since which its owner has it.
+    /// The shard, and the number under which its owner became its owner.
     pub(crate) instance: (u64, u64),
     /// The names of the nodes, by their numbers in the instance.
     pub(crate) nodes: Vec<String>,
@@ -146,7 +146,7 @@ impl<Q: Problem> Parts<Q> {
         })
     }
 
-    /// Records every step from now on; to be called before the first.
+    /// Records every step from now on; call it before the first.
     pub(super) fn record(&mut self, plan: &Plan, run: RunName<'_>, allowance: &RecordAllowance) {
         let members = run.nodes.into_iter().chain(self.extra.iter().cloned());
         let (algorithm, setup) = (plan.travels.using.name(), plan.setup());
@@ -228,7 +228,7 @@ impl<Q: Problem> Parts<Q> {
         Ok(())
     }
 
-    /// Sends what a step has sent; what is for another member of this node it gets at once.
+    /// Sends what a step has sent. Packets for another member of this node are delivered at once.
     fn settle(&mut self, at: usize, doings: &mut Doings, told: &mut Vec<Told<Q::Tell>>) {
         let mut own = VecDeque::new();
         self.take_effects(at, doings, told, &mut own);
@@ -265,12 +265,12 @@ impl<Q: Problem> Parts<Q> {
         }
     }
 
-    /// The node that a member is at.
+    /// The node that hosts a member.
     pub(super) fn node_of(&self, member: u32) -> u32 {
         self.host_of(member)
     }
 
-    /// How many others there are.
+    /// How many other nodes there are.
     pub(super) fn others(&self) -> u64 {
         u64::from(self.nodes) - 1
     }

@@ -11,11 +11,11 @@ use crate::local::Census;
 #[derive(Debug)]
 pub(super) struct ReadersPart {
     parts: Parts<Readers>,
-    /// How many were asked for and are not in, by class.
+    /// How many have been asked for and are not in yet, by class.
     asked: [u32; 3],
     /// The writer that is in.
     writer: Option<Class>,
-    /// The readers that are in.
+    /// How many readers are in.
     readers: u32,
     /// How many of those asked for were inside before the instance began.
     before: u32,
@@ -60,7 +60,7 @@ impl ReadersPart {
         self.readers + u32::from(self.writer.is_some())
     }
 
-    /// Whoever is inside already is asked for before anybody else.
+    /// Those already inside are asked for before anybody else.
     pub(super) fn begin(&mut self, census: &Census, doings: &mut Doings) {
         self.parts.start(doings);
         let class = match census.exclusive {
@@ -91,7 +91,7 @@ impl ReadersPart {
     }
 
     pub(super) fn look(&mut self, census: &Census, go: bool, doings: &mut Doings) {
-        // Who was let in and has left, or was not there any more. A writer is in alone.
+        // Some who were let in have left, or were gone already. A writer is in alone.
         let (mut inside, told) = (self.in_all(), self.before);
         while inside > census.inside && doings.steps.is_empty() {
             let class = match self.writer.take() {

@@ -1,4 +1,4 @@
-//! Branches of every algorithm on links that deliver in order and at random times, with clients that come and go.
+//! Branches of every algorithm, on links that deliver in order and at random times, with clients that come and go.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::{Branch, Doings, DoorStep, Parcel, Plan};
 use crate::gate::{Kind, Travels, Using};
 use crate::local::Census;
 
-/// A small generator: the same seed, the same run.
+/// A small generator: the same seed gives the same run.
 struct Lots(u64);
 
 impl Lots {
@@ -19,12 +19,12 @@ impl Lots {
     }
 }
 
-/// A gate that one writer or any readers may be in, at one node.
+/// A gate for one writer or any number of readers, at one node.
 #[derive(Clone, Default)]
 struct Place {
     census: Census,
     open: bool,
-    /// The most grants in this turn, and how many there were.
+    /// The cap on grants in this turn, and the grants so far.
     most: Option<u32>,
     turn: u32,
     granted: u32,
@@ -45,7 +45,7 @@ enum Letter {
 }
 
 impl World {
-    /// Node 1 owns the gate; so many are inside there from before, exclusively or not.
+    /// Node 1 owns the gate; `inside` clients are there already, exclusively or not.
     fn new(using: Using, nodes: usize, inside: u32, exclusive: bool) -> World {
         let travels = Travels { using, burst: 3 };
         let plan = Plan {
@@ -140,7 +140,7 @@ impl World {
         place.granted += 1;
     }
 
-    /// The node's own rule: one writer, or readers, whoever is first.
+    /// The node's own rule: one writer, or readers; the first in line enters.
     fn grant(&mut self, node: usize) {
         loop {
             let place = &mut self.places[node];
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Delivers the next letter of one link, or lets somebody leave. False if there is nothing to be done.
+    /// Delivers the next letter of one link, or lets a client leave. False if nothing is left to do.
     fn step(&mut self, lots: &mut Lots) -> bool {
         let nodes = self.places.len();
         let all = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));

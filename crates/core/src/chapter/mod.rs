@@ -1,18 +1,18 @@
-//! Groups whose messages are ordered by an algorithm of the laboratory, unchanged: ISIS or a sequencer. A *chapter* is one node's
-//! part of such a group.
+//! Groups whose messages are ordered by an algorithm of the laboratory, unchanged: ISIS or a sequencer. A *chapter* is one
+//! node's part of such a group.
 //!
-//! The log says who is a member and when an *season* begins: with the group, with every view, and when a member's session moves.
-//! In a season each node of the view is a member of one instance of the algorithm, which orders multicasts by sender and number;
-//! what they say travels beside its packets, on the same links. The members of the group are sessions: a node multicasts
-//! for its own, and tells them what is delivered.
+//! The log says who is a member and when a *season* begins: with the group, with every view, and when a member's session
+//! moves. In a season each node of the view is a member of one instance of the algorithm, which orders multicasts by sender
+//! and number; their contents travel beside its packets, on the same links. The members of the group are sessions: a node
+//! multicasts for its own sessions, and tells them what is delivered.
 //!
-//! - **One order for good.** A node tells its clients of a message when every node of the season has it. So whoever survives
-//!   has it, too, and gives it the same number.
-//! - **A season begins with reports.** Every node ends the season before, and tells each other node what it has. When a node has all
-//!   reports, it takes the longest order, which all others begin, and starts a new instance. What it was given to send and
-//!   is not in that order it multicasts again.
-//! - **Numbers only grow.** The log allows so many at a time. If no node of a view was in the one before, everything that was not
-//!   told is lost, and numbers go on behind the last one that was allowed: whoever comes back sees the gap.
+//! - **One order for good.** A node tells its clients of a message when every node of the season has it. So every node that
+//!   survives has it, too, under the same number.
+//! - **A season begins with reports.** Every node ends the previous season, and tells each other node what it has. When a
+//!   node has all reports, it takes the longest order, of which all others are prefixes, and starts a new instance. Messages
+//!   that it was given to send and that are not in that order it multicasts again.
+//! - **Numbers only grow.** The log allows a range of them at a time. If no node of a view was in the previous one,
+//!   everything that was not told is lost, and numbers go on behind the last one allowed: members that come back see the gap.
 //!
 //! Nothing here is on disk, does I/O or knows a clock.
 
@@ -35,54 +35,54 @@ use crate::replicated::{Change, GroupMessage, GroupUsing, Replicated};
 use crate::session::SessionId;
 use part::Chapter;
 
-/// A node's chapters of all groups that are ordered by an algorithm.
+/// A node's chapters of all groups that an algorithm orders.
 #[derive(Debug)]
 pub struct Chapters {
     own: Peer,
     chapters: BTreeMap<Name, Chapter>,
-    /// Reports of seasons that the log has not said here yet, the newest of each sender.
+    /// Reports of seasons that the log has not begun here yet, the newest of each sender.
     early: BTreeMap<(Name, Peer), (Index, Report)>,
-    /// How often the log had said something of such groups when this last followed it.
+    /// How many entries of the log had concerned such groups when this last followed it.
     followed: Option<u64>,
     next_send: u64,
     out: ChaptersOut,
-    /// Whether something has happened since what is to be done was last taken.
+    /// Whether anything has happened since the output was last taken.
     touched: bool,
 }
 
 /// What chapters want done.
 #[derive(Debug, Default)]
 pub struct ChaptersOut {
-    /// To be sent, in order.
+    /// Letters to send, in order.
     pub letters: Vec<(Peer, ChapterLetter)>,
-    /// To be told to whoever listens, in order.
+    /// Messages to tell listeners, in order.
     pub told: Vec<(Name, GroupMessage)>,
-    /// What became of a send: its number.
+    /// Sends and their outcome: the number, or why not.
     pub sent: Vec<(u64, Result<u64, Refusal>)>,
-    /// To be handed to the log.
+    /// Changes for the log.
     pub changes: Vec<Change>,
 }
 
-/// What a member is told that joins, or comes back.
+/// The answer to a member that joins or comes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
-    /// The group runs here, and this node has told as much as the member has.
+    /// The group runs here, and this node has told at least as much as the member has.
     Now {
         /// The number of the last message that it has told.
         last: u64,
-        /// What the member was not delivered and is kept.
+        /// Messages that were not delivered to the member and are still kept.
         kept: Vec<GroupMessage>,
-        /// How many numbers are kept no longer.
+        /// How many of its missing messages are no longer kept.
         missed: u64,
     },
     /// Not yet.
     Later,
-    /// Nobody can have been delivered that: this is the last number here.
+    /// Nobody can have that many: this is the last number here.
     Never(u64),
 }
 
 impl Chapters {
-    /// Those of a node that has just started.
+    /// The chapters of a node that has just started.
     pub fn new(own: Peer) -> Chapters {
         Chapters {
             own,
@@ -95,7 +95,7 @@ impl Chapters {
         }
     }
 
-    /// The log has said something: seasons begin, and groups are over.
+    /// Follows the log: seasons begin, and groups end.
     pub fn follow(&mut self, replicated: &Replicated) {
         if self.followed == Some(replicated.group_turns()) {
             return;
@@ -145,12 +145,12 @@ impl Chapters {
                 }
             }
         }
-        // What is still here is of seasons to come, or of groups and starts that are gone.
+        // The remaining ones belong to seasons to come, or to groups and starts that are gone.
         let index = replicated.index();
         self.early.retain(|_, (season, _)| *season > index);
     }
 
-    /// A session of this node sends something; what becomes of it is told under this number.
+    /// A session of this node sends a message; returns the number under which the outcome is reported.
     pub fn send(&mut self, group: &Name, from: SessionId, body: Body) -> Result<u64, Refusal> {
         let chapter = self.chapters.get_mut(group).ok_or_else(|| over(group))?;
         chapter.check_room(&body)?;
@@ -166,7 +166,7 @@ impl Chapters {
         Ok(sequence)
     }
 
-    /// Another node's chapter says something.
+    /// Receives a letter from another node's chapter.
     pub fn receive(&mut self, from: Peer, letter: ChapterLetter) {
         self.touched = true;
         let ChapterLetter {
@@ -178,7 +178,7 @@ impl Chapters {
         let chapter = chapter.filter(|chapter| chapter.season() >= Some(season));
         match (chapter, word) {
             (Some(chapter), word) => chapter.receive(from, season, word, &mut self.out),
-            // Nobody goes on in a season before it has this node's report, so there is nothing else.
+            // No node goes on in a season before it has this node's report, so nothing else can come.
             (None, ChapterWord::Report(report)) => {
                 self.early.insert((group, from), (season, report));
             }
@@ -186,26 +186,26 @@ impl Chapters {
         }
     }
 
-    /// What a member is told that joins, or comes back behind a number; nothing if the group is over.
+    /// The answer to a member that joins, or comes back behind a number; `None` if the group has ended.
     pub fn joining(&self, group: &str, after: Option<u64>) -> Option<Joining> {
         let chapter = self.chapters.get(group)?;
         Some(chapter.joining(after))
     }
 
-    /// The number of the last message that this node has told, and the messages that it keeps, the newest first. Nothing
-    /// where the group is not ordered by an algorithm.
+    /// The number of the last message that this node has told, and the messages that it keeps, newest first. `None` if no
+    /// algorithm orders the group.
     pub fn told(&self, group: &str) -> Option<(u64, impl ExactSizeIterator<Item = &GroupMessage>)> {
         let chapter = self.chapters.get(group)?;
         Some((chapter.told(), chapter.latest()))
     }
 
-    /// Whether there may be something to be done.
+    /// Whether there may be output.
     #[inline]
     pub fn has_out(&self) -> bool {
         self.touched
     }
 
-    /// What is to be done.
+    /// Takes the output.
     pub fn take_out(&mut self) -> ChaptersOut {
         self.touched = false;
         for chapter in self.chapters.values_mut() {
@@ -214,7 +214,7 @@ impl Chapters {
         std::mem::take(&mut self.out)
     }
 
-    /// Tells before everybody has a message, so that a test can prove that it would notice.
+    /// Tells messages before everybody has them, so that a test can prove that it would notice.
     #[cfg(test)]
     pub(crate) fn break_on_purpose(&mut self) {
         for chapter in self.chapters.values_mut() {
@@ -228,7 +228,7 @@ fn over(group: &Name) -> Refusal {
     Refusal::new(Word::Stale, why)
 }
 
-/// Another node may have placed what this one was to send.
+/// Another node may have delivered what this one was to send.
 fn unknown(group: &Name) -> Refusal {
     let why = format!(
         "the session has left group {group} or has moved; whether this was delivered shows there"

@@ -27,30 +27,30 @@ pub(super) struct Chapter {
     season: Option<Index>,
     /// The nodes of the season, by their numbers in the algorithm.
     nodes: Vec<Peer>,
-    /// Behind this number the order begins where nobody remembers any.
+    /// Behind this number the order begins if nobody remembers a message.
     floor: u64,
-    /// The log allows no higher number, and has been asked for this one.
+    /// The highest number that the log allows, and the highest that it was asked for.
     allowed: u64,
     asked_for: u64,
 
-    /// The number of the last message that has its place here; nothing if none is remembered.
+    /// The number of the last message with a place here; `None` if no message is remembered.
     last: Option<u64>,
-    /// That of the last one that clients were told.
+    /// The number of the last message that clients were told.
     told: u64,
-    /// The messages up to the last one, without a gap. Whatever is not told is here.
+    /// The messages up to the last one, without a gap, including all that are not told yet.
     placed: VecDeque<Placed>,
     placed_bytes: usize,
-    /// What each node has said to have. It has that for as long as it runs.
+    /// How much each node has said that it has. It has that as long as it runs.
     has: BTreeMap<Peer, u64>,
 
-    /// What this node was given to send and is not placed.
+    /// Messages that this node was given to send and that have no place yet.
     under_way: BTreeMap<u64, Content>,
     under_way_bytes: usize,
 
     /// The reports of other nodes, until the season has all of them.
     reports: BTreeMap<Peer, Report>,
     run: Option<Run>,
-    /// What came from nodes that had all reports earlier.
+    /// Words from nodes that had all reports earlier than this one.
     held: Vec<(Peer, ChapterWord)>,
     #[cfg(test)]
     pub(super) tells_at_once: bool,
@@ -60,9 +60,9 @@ pub(super) struct Chapter {
 struct Run {
     member: Box<dyn Member<Multicast>>,
     effects: Effects<Multicast, Packet>,
-    /// What multicasts carry, by sender and number, until they are delivered.
+    /// The contents of multicasts, by sender and number, until they are delivered.
     contents: BTreeMap<(u32, u32), Content>,
-    /// How many each node has multicast.
+    /// How many messages each node has multicast.
     counts: Vec<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Chapter {
         self.told
     }
 
-    /// The messages that were told and are kept, the newest first.
+    /// The messages that were told and are kept, newest first.
     pub(super) fn latest(&self) -> impl ExactSizeIterator<Item = &GroupMessage> {
         let untold = self.last.map_or(0, |last| last - self.told) as usize;
         let told = self.placed.len() - untold;
@@ -116,14 +116,14 @@ impl Chapter {
         told.map(|placed| &placed.message)
     }
 
-    /// The log allows numbers up to this.
+    /// The log allows numbers up to `to`.
     pub(super) fn allow(&mut self, to: u64, out: &mut ChaptersOut) {
         self.allowed = to;
         self.asked_for = self.asked_for.max(to);
         self.tell(out);
     }
 
-    /// What sessions wanted to send that may not any more is never sent again.
+    /// Withdraws the messages of sessions that may no longer send.
     pub(super) fn withdraw(&mut self, may: impl Fn(SessionId) -> bool, out: &mut ChaptersOut) {
         let gone = self.under_way.values();
         let gone = gone.filter(|content| !may(content.from));
@@ -134,7 +134,7 @@ impl Chapter {
         }
     }
 
-    /// The group is over. What has no place here was told nowhere; of what has one, nobody knows.
+    /// The group has ended. A message without a place here was told nowhere; the outcome of one with a place is unknown.
     pub(super) fn end(&mut self, out: &mut ChaptersOut) {
         let placed = self.placed.iter();
         let untold = placed.filter(|placed| placed.message.number > self.told);
@@ -170,7 +170,7 @@ impl Chapter {
         }
     }
 
-    /// What was under way in the season before is not delivered any more, unless another node reports it.
+    /// Begins a season. What was under way in the previous one is no longer delivered, unless another node reports it.
     pub(super) fn begin_season(
         &mut self,
         season: Index,
@@ -184,7 +184,7 @@ impl Chapter {
         self.run = None;
         self.held.clear();
         self.reports.clear();
-        // A word of the season before may come too late to be heard, so what this node has is said again.
+        // A `Has` of the previous season may arrive too late to count, so this node says again what it has.
         self.has
             .retain(|peer, _| nodes.contains(peer) && *peer != self.own);
         if !nodes.contains(&self.own) {
@@ -245,7 +245,7 @@ impl Chapter {
             ChapterWord::Packet(packet) => {
                 let run = self.run.as_mut().expect("it runs");
                 let from = NodeId(at as u32);
-                // A node believes its peers; what it cannot read it does not take.
+                // A node trusts its peers; a packet that it cannot read it ignores.
                 let taken = run.member.receive(from, &packet, &mut run.effects);
                 debug_assert_eq!(taken, Ok(()));
                 if taken.is_ok() {
@@ -297,7 +297,7 @@ impl Chapter {
         }
     }
 
-    /// Of two orders one begins the other, so the longest is everybody's.
+    /// Of two orders one is a prefix of the other, so the longest is everybody's.
     fn take_longest(&mut self) {
         let reports = std::mem::take(&mut self.reports);
         let told = reports.values().map(|report| report.told).max();
@@ -335,7 +335,7 @@ impl Chapter {
         self.placed.push_back(placed);
     }
 
-    /// Hands something to the algorithm.
+    /// Hands a message to the algorithm.
     fn multicast(&mut self, sequence: u64, out: &mut ChaptersOut) {
         let content = self.under_way[&sequence].clone();
         for peer in self.others() {
@@ -350,7 +350,7 @@ impl Chapter {
         self.settle(out);
     }
 
-    /// Sends what a step of the algorithm sent, and takes what it delivered.
+    /// Sends what a step of the algorithm sent, and places what it delivered.
     fn settle(&mut self, out: &mut ChaptersOut) {
         let run = self.run.as_mut().expect("it runs");
         debug_assert!(run.effects.timers.is_empty(), "neither has timers");
@@ -369,7 +369,7 @@ impl Chapter {
     fn deliver(&mut self, cast: Cast) {
         let run = self.run.as_mut().expect("it runs");
         let content = run.contents.remove(&(cast.sender.0, cast.number));
-        // On a link, what a multicast carries comes before the multicast.
+        // On a link, the content of a multicast comes before the multicast.
         let content = content.expect("it came before");
         let number = self.last.expect("a season begins behind a number") + 1;
         self.place(Placed {
@@ -383,7 +383,7 @@ impl Chapter {
         });
     }
 
-    /// Tells other nodes what this one has, if it has more than before.
+    /// Tells other nodes what this one has, if that is more than before.
     pub(super) fn say_has(&mut self, out: &mut ChaptersOut) {
         if self.run.is_none() || self.last == self.has.get(&self.own).copied() {
             return;
@@ -396,7 +396,7 @@ impl Chapter {
         self.tell(out);
     }
 
-    /// Tells what every node has.
+    /// Tells clients what every node has.
     fn tell(&mut self, out: &mut ChaptersOut) {
         let (Some(last), Some(_)) = (self.last, &self.run) else {
             return;
@@ -433,7 +433,7 @@ impl Chapter {
         }
     }
 
-    /// What everybody was told is kept for a while only.
+    /// Trims the kept messages that everybody was told.
     fn trim(&mut self) {
         while let Some(oldest) = self.placed.front()
             && oldest.message.number <= self.told
@@ -445,7 +445,7 @@ impl Chapter {
         }
     }
 
-    /// Whatever a node has told is placed at all that run.
+    /// A message that one node has told has a place at all nodes that run.
     pub(super) fn joining(&self, after: Option<u64>) -> Joining {
         let (Some(_), Some(last)) = (&self.run, self.last) else {
             return Joining::Later;

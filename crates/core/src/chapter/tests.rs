@@ -13,7 +13,7 @@ fn group() -> Name {
     Name::new(GROUP).unwrap()
 }
 
-/// Chance from a seed: SplitMix64.
+/// Random numbers from a seed: SplitMix64.
 struct Lots(u64);
 
 impl Lots {
@@ -101,7 +101,7 @@ impl World {
         world
     }
 
-    /// Puts an entry into the log. It is the log's to refuse it.
+    /// Appends an entry to the log, which may refuse it.
     fn propose(&mut self, peer: Peer, change: Change) -> Result<Outcome, Refusal> {
         let sequence = self.sequences.entry(peer).or_default();
         *sequence += 1;
@@ -134,7 +134,7 @@ impl World {
         self.nodes.sort_by_key(|node| node.peer);
     }
 
-    /// All that run are in.
+    /// Proposes a view of all running nodes.
     fn view(&mut self) {
         let members: Vec<Peer> = self.nodes.iter().map(|node| node.peer).collect();
         let Some(first) = members.first().copied() else {
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    /// A session sends from its home, as far as that knows.
+    /// A session sends from its home, as far as its home knows.
     fn send(&mut self) {
         let session = SessionId::opened(self.lots.below(SESSIONS as usize) as u64 + 1);
         let node = self.nodes.iter().position(|node| {
@@ -205,7 +205,7 @@ impl World {
         self.pass_on(at);
     }
 
-    /// A session goes to another node.
+    /// A session moves to another node.
     fn move_session(&mut self) {
         let session = SessionId::opened(self.lots.below(SESSIONS as usize) as u64 + 1);
         let at = self.lots.below(self.nodes.len());
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// One thing happens.
+    /// Makes one thing happen.
     fn step(&mut self, faults: bool) {
         let lot = self.lots.below(1_000);
         match lot {
@@ -266,7 +266,7 @@ impl World {
                 }
             }
             3..=5 if faults => {
-                // Sometimes all that run are lost, and others come.
+                // Sometimes all running nodes are lost, and others come.
                 if self.lots.below(8) == 0 {
                     while !self.nodes.is_empty() {
                         self.crash(0);
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// An entry or a letter arrives; false if everything has.
+    /// Delivers an entry or a letter; false if none is left.
     fn go_on(&mut self) -> bool {
         let behind = self.nodes.iter().enumerate();
         let behind = behind.filter(|(_, node)| node.applied < self.log.len());
@@ -327,7 +327,7 @@ impl World {
                 node.asked
             );
         }
-        // What one session sends has rising numbers, and nothing has two.
+        // The messages of one session have rising numbers, and no two messages share one.
         let mut last: BTreeMap<SessionId, u64> = BTreeMap::new();
         for message in self.messages.values() {
             let count: u64 = std::str::from_utf8(&message.body).unwrap().parse().unwrap();
@@ -350,7 +350,7 @@ fn rounds(default: u64) -> std::ops::Range<u64> {
     first..first + read("TESTIGO_ROUNDS").unwrap_or(default)
 }
 
-/// Every second seed is ordered by the one, the others by the other.
+/// Odd and even seeds use different algorithms.
 fn using(seed: u64) -> GroupUsing {
     match seed % 2 {
         0 => GroupUsing::Isis,
@@ -364,7 +364,7 @@ fn without_faults_every_send_is_told_everywhere() {
         let mut world = World::new(seed, 1 + seed % 5, using(seed), false);
         world.run(400, false);
         let (sent, messages) = (world.sent, world.messages.len() as u64);
-        // A session that moves may leave something behind.
+        // A message of a session that moves may be lost.
         assert!(messages > 0 && messages <= sent, "{messages} of {sent}");
         assert!(world.answered <= messages);
     }
@@ -387,7 +387,7 @@ fn an_order_by_an_algorithm_is_one_whatever_fails() {
     );
 }
 
-/// A node that tells what not everybody has may be the only one that ever knows.
+/// A node that tells what not everybody has may be the only one that ever knows it.
 #[test]
 fn telling_at_once_is_noticed() {
     let broken = rounds(200).any(|seed| {

@@ -9,21 +9,21 @@ use crate::ownership::Index;
 use crate::replicated::GroupMessage;
 use crate::session::SessionId;
 
-/// From the chapter of one node to that of another.
+/// From one node's chapter to another's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChapterLetter {
-    /// Which group.
+    /// The group.
     pub group: Name,
-    /// Of which season it is.
+    /// Its season.
     pub season: Index,
     /// What it says.
     pub word: ChapterWord,
 }
 
-/// What a chapter says.
+/// The contents of a letter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChapterWord {
-    /// The sender has ended the season before. The first word of every season.
+    /// The sender has ended the previous season. The first word of every season.
     Report(Report),
     /// What the sender's next multicast carries.
     Content(Content),
@@ -33,10 +33,10 @@ pub enum ChapterWord {
     Has(u64),
 }
 
-/// What a chapter knows at the end of a season.
+/// What a chapter has at the end of a season.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The number of the last message that it has; nothing if it remembers none.
+    /// The number of the last message that it has; `None` if it remembers none.
     pub(super) last: Option<u64>,
     /// The number of the last message that it has told its clients.
     pub(super) told: u64,
@@ -44,16 +44,16 @@ pub struct Report {
     pub(super) messages: Vec<Placed>,
 }
 
-/// What somebody sent, before it has a place.
+/// A message before it has a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Its number among all that its node has been given to send.
+    /// Its number among all messages that its node was given to send.
     pub(super) sequence: u64,
     pub(super) from: SessionId,
     pub(super) body: Body,
 }
 
-/// A message in its place, and which send of which node it is.
+/// A message in its place, and the node and send that it came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Placed {
     pub(super) message: GroupMessage,

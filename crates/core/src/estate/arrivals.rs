@@ -1,6 +1,6 @@
-//! Who came to a gate, when, and how long it waited and stayed: what a gate's algorithm can be judged by. Each node remembers
-//! the last stays in its own books: those of its own clients where ownership travels by an algorithm, and of everybody's where
-//! it owns the gate.
+//! Stays at a gate: who came, when, how long it waited and how long it stayed. They show how well a gate's algorithm does.
+//! Each node remembers the latest stays in its own books: its own clients' where an algorithm moves ownership, and
+//! everybody's where it owns the gate.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,9 +12,9 @@ use crate::name::Name;
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
-/// So many stays at a gate are remembered: an hour of one per second.
+/// Cap on remembered stays per gate: an hour at one per second.
 pub const ARRIVALS_MAX: usize = 4_096;
-/// At so many gates of a node; those at others are not remembered.
+/// Cap on gates per node whose stays are remembered.
 pub const ARRIVAL_GATES_MAX: usize = 256;
 
 /// A stay at a gate.
@@ -39,10 +39,10 @@ pub(super) struct Arrivals {
 
 #[derive(Debug)]
 struct Kept {
-    /// As the gate was created: what came before a change is forgotten.
+    /// How ownership travels; stays from before a change of it are forgotten.
     travels: Travels,
     last: VecDeque<Arrival>,
-    /// How many there were that are forgotten.
+    /// How many earlier stays are forgotten.
     forgotten: u64,
 }
 
@@ -73,7 +73,8 @@ impl Arrivals {
 }
 
 impl Estate {
-    /// The last stays at a gate in the books of this node, in the order of leaving, and how many earlier ones are forgotten.
+    /// The latest stays at a gate in the books of this node, in the order of leaving, and how many earlier ones are
+    /// forgotten.
     pub fn arrivals(&self, gate: &str) -> (impl Iterator<Item = Arrival>, u64) {
         let kept = self.arrivals.gates.get(gate);
         let forgotten = kept.map_or(0, |kept| kept.forgotten);

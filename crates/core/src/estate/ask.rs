@@ -1,4 +1,4 @@
-//! The home's side of a request: what clients here ask for, in the books if this node owns it, else by asking its owner.
+//! The home's side of a request: what clients here ask for, in the books if this node owns it, otherwise by asking its owner.
 
 use super::frame::{Ask, Frame};
 use super::suspend::NO_LEASE;
@@ -15,14 +15,15 @@ use crate::ownership::Shard;
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
-/// How long an answer that needs no wait may take, in milliseconds, before the client hears that the owner does not answer.
+/// How long the answer to a call that need not wait may take, in milliseconds, before the client hears that the owner does
+/// not answer.
 pub(super) const ANSWER_MS: u64 = 1_000;
 
-/// On whose behalf an owner is asked, and how.
+/// The session for which an owner is asked, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     pub(super) session: SessionId,
-    /// Whether the client does nothing else meanwhile.
+    /// Whether the client is blocked meanwhile.
     pub(super) blocking: bool,
     pub(super) id: Option<&'a str>,
     /// The set that it is for.
@@ -41,8 +42,8 @@ impl Call<'_> {
 }
 
 impl Estate {
-    /// Carries out what a client connected here asks for its session. [`Answer::Waiting`] means that a
-    /// [`Tell::Answered`] with this ticket will follow.
+    /// Carries out a session's request from a client connected here. [`Answer::Waiting`] means that a [`Tell::Answered`] with
+    /// this ticket will follow.
     pub fn ask(
         &mut self,
         now: u64,
@@ -52,7 +53,7 @@ impl Estate {
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
         if let Command::Withdraw { .. } = command {
-            // The log has refused something: that is so for whoever held the job, and without a lease, too.
+            // The log has refused a change. That holds whoever held the job, and even without a lease.
             self.wake(now, replicated, out);
             let answer = self.in_books(replicated, session, command);
             self.go_on(replicated, out);
@@ -62,12 +63,12 @@ impl Estate {
             return self.ask_without_lease(replicated, session, command);
         }
         if self.table.ending.contains(&session) && !matches!(command, Command::Disconnect) {
-            // It ended when the lease did, and the books hear of it now.
+            // The session ended with the lease, which the books hear of now.
             self.go_on(replicated, out);
             return Err(Estate::unavailable(NO_LEASE));
         }
         self.settle_up(replicated, out);
-        // Also what the books here never see is a sign of life.
+        // Calls that the books here never see are signs of life, too.
         if !matches!(
             command,
             Command::Connect | Command::Disconnect | Command::Reserve { .. }
@@ -86,7 +87,7 @@ impl Estate {
                 Ok(Answer::Done)
             }
             Command::Disconnect => {
-                // Nobody is blocked in a call any more.
+                // The client is no longer blocked in a call.
                 self.table.unblock(session);
                 self.in_books(replicated, session, command)
             }
@@ -135,7 +136,7 @@ impl Estate {
         if let Some(believed) = fence.filter(|fence| *fence != held) {
             return Err(other_fence(&gate, held, believed));
         }
-        // From here on it is given up, answered or not: a new owner must not hear of it.
+        // From here on the hold is given up, answered or not: a new owner must not hear of it.
         if !self.breaks(Broken::ReportReleased) {
             self.table.strike_out(session, &gate);
         }
@@ -164,7 +165,7 @@ impl Estate {
         Ok((title.owner, title.start))
     }
 
-    /// `LOCK`. An ID that was seen before gives the same answer, wherever the gate is owned.
+    /// `LOCK`. An ID that was seen before gets the same answer, wherever the gate is owned.
     fn lock(
         &mut self,
         replicated: &Replicated,
@@ -190,7 +191,7 @@ impl Estate {
         hold.ok_or_else(|| not_held(session, gate))
     }
 
-    /// To enter a gate: at once in the books, or by an ask that is kept until it is answered.
+    /// Enters a gate: at once in the books, or by an ask that is kept until it is answered.
     pub(super) fn ask_to_enter(
         &mut self,
         replicated: &Replicated,
@@ -208,7 +209,7 @@ impl Estate {
             return answer;
         }
         if self.enters_here(replicated, &gate) {
-            // What an ID was answered is remembered at the home, not by the books.
+            // The home remembers the answer to an ID, not the books.
             let command = Command::Lock(Lock {
                 id: None,
                 ..lock.clone()
@@ -248,8 +249,8 @@ impl Estate {
             Some(wait_ms) => self.now.saturating_add(wait_ms),
             None => u64::MAX,
         };
-        // Waits end here, where the client is, and not at an owner that may change; and only this node knows what else the
-        // session waits for, so the owner's books look for no cycle through it.
+        // Waits end here, where the client is, and not at an owner that may change. The owner's books look for no cycle
+        // through this wait, because only this node knows what else the session waits for.
         let forwarded = Lock {
             wait_ms: lock.wait_ms.filter(|wait_ms| *wait_ms == 0),
             asynchronous: true,
@@ -267,7 +268,7 @@ impl Estate {
         ))
     }
 
-    /// Writes an ask down and sends it to the owner.
+    /// Records an ask and sends it to the owner.
     fn send_ask(
         &mut self,
         replicated: &Replicated,
@@ -300,7 +301,7 @@ impl Estate {
         Answer::Waiting(ticket_of(ask))
     }
 
-    /// Sends an ask to whoever owns its gate now; to this node itself it goes without a link.
+    /// Sends an ask to the gate's present owner; to this node itself without a link.
     pub(super) fn repeat_ask(&mut self, replicated: &Replicated, owner: Peer, ask: u64) {
         let Some(asked) = self.table.ask(ask) else {
             return;
@@ -321,7 +322,7 @@ impl Estate {
         }
     }
 
-    /// An ask has its answer. A grant is written down before the client hears of it.
+    /// An ask is answered. A grant is recorded before the client hears of it.
     pub(super) fn finish(
         &mut self,
         replicated: &Replicated,
@@ -386,8 +387,8 @@ impl Estate {
         });
     }
 
-    /// An owner says that a session holds what it asks for, and its home knows better: that is the grant of an ask that was
-    /// cancelled, which was given back just now. Asked once more, the owner has heard of that.
+    /// An owner says that a session already holds what it asks for, but its home knows better: that was the grant of a
+    /// cancelled ask, which was given back just now. When it is asked once more, the owner has heard of that.
     fn ask_again(&mut self, replicated: &Replicated, ask: u64) -> bool {
         let Some(asked) = self.table.ask(ask) else {
             return false;
@@ -445,7 +446,7 @@ impl Estate {
         self.send_ask(replicated, owner, &call, What::Leave, &command, until);
     }
 
-    /// Ends a wait of a client.
+    /// Ends a client's wait.
     pub(super) fn cancel(
         &mut self,
         replicated: &Replicated,
@@ -474,7 +475,7 @@ impl Estate {
         Ok(Answer::Done)
     }
 
-    /// Tells whoever has an ask that it is not wanted any more.
+    /// Tells whoever has an ask that it is no longer wanted.
     pub(super) fn call_off(&mut self, replicated: &Replicated, ask: u64) {
         let Some(asked) = self.table.ask(ask).cloned() else {
             return;
@@ -483,7 +484,7 @@ impl Estate {
             self.table.set_ticket(ask, None);
             let cancel = Command::Cancel { ticket };
             let mut told = Vec::new();
-            // Its end is told here and not by the books.
+            // The end of the wait is told here and not by the books.
             let _ = self
                 .local
                 .apply(self.now, replicated, asked.session, &cancel, &mut told);
@@ -495,7 +496,7 @@ impl Estate {
             return;
         };
         if self.is_spread(replicated, &asked.gate) {
-            // Nobody else knows of it.
+            // No other node knows of it.
             return;
         }
         let frame = Frame::Cancel {
@@ -509,7 +510,7 @@ impl Estate {
         }
     }
 
-    /// Answers those whose time is over.
+    /// Answers the asks whose time is over.
     pub(super) fn end_overdue(&mut self, replicated: &Replicated, out: &mut Out) {
         self.end_overdue_sets(replicated, out);
         for ask in self.table.overdue(self.now) {
@@ -521,8 +522,8 @@ impl Estate {
                 What::Enter(_) if waits(&asked.command) => {
                     Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)))
                 }
-                // Given up: it stays so, whenever the owner hears of it. Should the session move before that, it holds it
-                // still, and its client must ask again.
+                // The hold stays given up, whenever the owner hears of it. If the session moves before that, it still holds
+                // the gate, and its client must ask again.
                 What::Leave => Err(Refusal::new(
                     Word::Unknown,
                     "the gate's owner does not answer; it hears of this as soon as it can, unless the session moves first",
@@ -544,7 +545,7 @@ impl Estate {
         }
     }
 
-    /// A session of this home is over: everything of it is given back, here and elsewhere.
+    /// A session of this home has ended: everything it had is given back, here and elsewhere.
     pub(super) fn end_own(&mut self, session: SessionId) {
         self.table.forget(session);
         self.local.dismiss(session, &mut self.events);
@@ -554,8 +555,8 @@ impl Estate {
     }
 }
 
-/// The answer to what was answered before it could wait: where ownership travels by an algorithm, that may let somebody in at
-/// once.
+/// If a wait has already been answered, returns that answer instead of its ticket. Where an algorithm moves ownership, a
+/// request may be let in at once.
 fn answer_at_once(answer: Result<Answer, Refusal>, out: &mut Out) -> Result<Answer, Refusal> {
     let Ok(Answer::Waiting(ticket)) = answer else {
         return answer;
@@ -570,7 +571,7 @@ fn answer_at_once(answer: Result<Answer, Refusal>, out: &mut Out) -> Result<Answ
     }
 }
 
-/// Whether a request to enter waits, and does not only try.
+/// Whether a request to enter waits rather than only tries.
 fn waits(command: &OwnedCommand) -> bool {
     match command.command() {
         Command::Lock(lock) => lock.wait_ms != Some(0),

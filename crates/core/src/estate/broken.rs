@@ -1,10 +1,10 @@
-//! Rules that tests leave out on purpose.
+//! Rules that tests break on purpose.
 
 use std::str::FromStr;
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A rule of the estate that a test leaves out, to see that its absence is noticed.
+        /// A rule of the estate that a test breaks to see that a monitor notices.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Broken {
             $($(#[$doc])* $name,)*
@@ -13,7 +13,7 @@ macro_rules! rules {
         impl FromStr for Broken {
             type Err = String;
 
-            /// By its name here.
+            /// Parses the name of a variant.
             fn from_str(name: &str) -> Result<Broken, String> {
                 match name {
                     $(stringify!($name) => Ok(Broken::$name),)*
@@ -30,19 +30,19 @@ macro_rules! rules {
 rules! {
     /// G: an answer is taken whatever number it names.
     GrantOnItsWay,
-    /// I: implicit sessions go on when the lease is over.
+    /// I: implicit sessions go on after the lease is over.
     CutOffHolder,
     /// N: a grant that nobody waits for is not given back.
     LateGrant,
     /// O: frames are taken whatever home they name.
     OldHome,
-    /// O: what can be heard is heard before what was sent earlier and cannot.
+    /// O: a frame that can be taken overtakes earlier ones that must wait.
     Overtaking,
-    /// G: what is heard of a start before the view that lets it in is dropped.
+    /// G: frames of a start are dropped if they arrive before the view that lets it in.
     Stranger,
-    /// O: the answer to an earlier question is taken for that to a later one.
+    /// O: the answer to an earlier question counts for a later one.
     EarlierAnswer,
-    /// P: what is reported of a session that has ended since is believed.
+    /// P: a report about a session that has ended since is believed.
     ReportOfDead,
     /// S: a shard opens before everybody has reported.
     OpenAtOnce,
@@ -50,49 +50,49 @@ rules! {
     OpenWithoutOrphans,
     /// A release that was not answered is reported like a hold.
     ReportReleased,
-    /// M: a leader leaves a start out without having refused it first.
+    /// M: a leader leaves a start out without first refusing it a lease.
     RemovalOnItsWay,
-    /// M: a new leader does not wait until answers of the one before are over.
+    /// M: a new leader does not wait until the lease answers of its predecessor have run out.
     OldAnswer,
-    /// M: a view counts in whichever term the log gets it.
+    /// M: a view counts in whichever term it is logged.
     ViewInAnyTerm,
-    /// X: a leader that was held up leaves out those whom it has not answered.
+    /// X: a leader that was held up leaves out members that it has not answered.
     LeavesOutWhoAsks,
     /// P: an orphan is judged although it has resumed.
     LateEnd,
-    /// X: whoever crashes is let in again at once.
+    /// X: a node that crashes is let in again at once.
     CrashLoop,
-    /// F: what is said about an instance does not bring the last fence.
+    /// F: messages of an instance do not carry the last fence.
     SilentRelease,
     /// U: an instance begins as if nobody were inside.
     EarlyGo,
-    /// W: what is said about an instance that has not begun here is dropped.
+    /// W: a message of an instance that has not begun here is dropped.
     EarlyToken,
-    /// A node that hears that another one waits begins to count its burst only then.
+    /// A node that hears that another one waits starts counting its burst only then.
     FreshBurst,
     /// K: a gate is granted while its definition is on its way.
     DeleteInUse,
-    /// X: a shard moves on as soon as it has come.
+    /// X: a shard moves on as soon as it has arrived.
     NoStay,
-    /// R: a job that is on its way through the log is freed with a view without its holder's home.
+    /// R: a view without the holder's home frees a job that is on its way through the log.
     FreedByView,
-    /// Y: a walk goes round once only.
+    /// Y: a walk goes round only once.
     OneRound,
-    /// Y: a walk believes what the owners' books say of holders.
+    /// Y: a walk believes what the owners' books say about holders.
     OwnersBooks,
-    /// Y: whoever finds a knot refuses one of its own sessions.
+    /// Y: every node that finds a knot refuses one of its own sessions.
     EveryFinder,
     /// Z: what is reserved for a set is not reported to a new owner.
     ReservedUnreported,
-    /// N: the term of a campaign that was called off is given back although the next campaign is on its way.
+    /// N: the term of a cancelled campaign is given back although the next campaign is on its way.
     TermReturned,
-    /// A leader that has changed its value is reported with the one of before.
+    /// A leader that has changed its value is reported with the old one.
     OldValue,
-    /// Z: what was reserved for a set is given back at `RESUME`, claimed or not.
+    /// Z: `RESUME` gives back what was reserved for a set even if it was claimed.
     ReservedFreed,
     /// A proposal is answered before the log has decided.
     EarlyDecision,
-    /// Some messages of a group are not told to those who listen.
+    /// Some messages of a group are not delivered to listeners.
     SkippedDelivery,
 }
 

@@ -1,5 +1,5 @@
-//! Elections across nodes. A candidacy is an ask to enter, and a leadership is a hold in two places, as at every gate; here
-//! is what a home does when a candidate changes its mind.
+//! Elections across nodes. A candidacy is an ask to enter, and a leadership is a hold recorded twice, as at every gate. This
+//! file does what a home must do when a candidate changes its mind.
 
 use super::ask::Call;
 use super::frame::Ask;
@@ -16,8 +16,8 @@ use crate::replicated::Replicated;
 use crate::session::SessionId;
 
 impl Estate {
-    /// A candidate campaigns again: what it says of itself changes where it stands. Nothing if the session has not been
-    /// asking for that election.
+    /// A candidate campaigns again, which may change its rank and so its place in line. `None` if the session has no campaign
+    /// in that election.
     pub(super) fn campaign_again(
         &mut self,
         replicated: &Replicated,
@@ -57,8 +57,8 @@ impl Estate {
         Some(Ok(Answer::Waiting(ticket_of(ask))))
     }
 
-    /// Whether a term is wanted although nobody waits for this answer: a leader that has changed its value is answered with
-    /// the term that it has, and a candidate that has called off one campaign and begun another will be.
+    /// Whether the client wants a term although nobody waits for this answer. A leader that has changed its value is answered
+    /// with the term it has; a candidate that has cancelled one campaign and begun another gets it.
     pub(super) fn still_leads(&self, session: SessionId, gate: &Name, term: Fence) -> bool {
         let known = self.table.hold(session, gate);
         let again = gate.as_election().is_some() && self.table.entering(session, gate).is_some();
@@ -94,7 +94,7 @@ impl Estate {
     }
 }
 
-/// The rank of a candidate; that of whoever asks for a gate does not matter.
+/// The rank of a candidate; 0 for anything but an election.
 pub(super) fn rank_of(ask: &Ask) -> i64 {
     match ask.command.command() {
         Command::Lock(lock) => match lock.ask {
@@ -105,7 +105,7 @@ pub(super) fn rank_of(ask: &Ask) -> i64 {
     }
 }
 
-/// What a candidate said of itself before, in the same ask, does not count any more.
+/// A candidate's new ask replaces its earlier ones.
 pub(super) fn forget_earlier(asks: &mut Vec<(u64, Peer, Ask)>, home: Peer, ask: &Ask) {
     if ask.gate.as_election().is_some() {
         asks.retain(|(_, of, asked)| (*of, asked.ask) != (home, ask.ask));

@@ -1,6 +1,6 @@
-//! What nodes say to each other: a home to the owners of what its sessions want, and an owner to the homes of those inside
-//! and waiting. A frame about a gate names the number of its shard, one about an opened session also the index of its home: so
-//! what was said before a title or a move is never taken for something said after it.
+//! What nodes say to each other: a home tells owners what its sessions want, and an owner tells homes about sessions inside
+//! and waiting. A frame about a gate names its shard's number, and one about an opened session also the index of its home, so
+//! a frame from before a title or a move is never taken for a later one.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,51 +16,51 @@ use crate::name::Name;
 use crate::ownership::{Index, Number, Shard};
 use crate::session::SessionId;
 
-/// One thing that a node says to another.
+/// One message from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Frame {
     /// A home asks an owner for something at a gate.
     Ask(Ask),
-    /// A home does not want an answer any more. A grant that is on its way it will give back.
+    /// A home no longer wants an answer. It gives back a grant that is already on its way.
     Cancel {
-        /// Which ask.
+        /// The ask.
         ask: u64,
-        /// About which gate.
+        /// The gate.
         gate: Name,
         /// The number of its shard.
         number: Number,
     },
     /// An owner answers an ask.
     Answer {
-        /// Which ask.
+        /// The ask.
         ask: u64,
-        /// About which gate.
+        /// The gate.
         gate: Name,
         /// The number of its shard.
         number: Number,
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The index of its home, for an opened one.
         home: Index,
-        /// What.
+        /// The answer.
         answer: Result<Answer, Refusal>,
     },
     /// An owner tells the home of a session inside a gate something.
     Tell {
-        /// Whom.
+        /// The session.
         session: SessionId,
         /// The index of its home, for an opened one.
         home: Index,
-        /// About which gate.
+        /// The gate.
         gate: Name,
         /// The number of its shard.
         number: Number,
         /// Held with which fence.
         fence: Fence,
-        /// What.
+        /// The word.
         word: TellWord,
     },
-    /// A member says what its sessions hold in all shards that an entry of the log gave to the receiver.
+    /// A member reports what its sessions hold in all shards that a log entry gave to the receiver.
     Report {
         /// The entry.
         entry: Index,
@@ -69,9 +69,9 @@ pub enum Frame {
         /// The jobs that they have in hand.
         takes: Vec<InHand>,
     },
-    /// A session has moved here: its new home says what it claims, and asks what it has.
+    /// A session has moved to the sender, its new home, which says what the session claims and asks what it has.
     Claims {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its new home.
         home: Index,
@@ -80,7 +80,7 @@ pub enum Frame {
     },
     /// What a session that has moved has at the sender.
     Has {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home.
         home: Index,
@@ -88,66 +88,66 @@ pub enum Frame {
         holds: Vec<Held>,
         /// The jobs that it has in hand.
         takes: Vec<InHand>,
-        /// How far the sender had applied the log: what it has not got any more, others may have by then.
+        /// How far the sender had applied the log: what the session no longer has may belong to others by then.
         at: Index,
     },
-    /// A set is whole: what was reserved for it is held like anything else.
+    /// A set is complete: what was reserved for it is now held like anything else.
     Kept {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The index of its home, for an opened one.
         home: Index,
-        /// Which gate.
+        /// The gate.
         gate: Name,
         /// The number of its shard.
         number: Number,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
     },
-    /// A home looks whether some of its sessions wait in a circle.
+    /// A home looks for cycles of waits among some of its sessions.
     Look(Look),
-    /// What it sees.
+    /// The answer to a look.
     Seen(Seen),
-    /// About an instance of the algorithm by which a gate's ownership travels.
+    /// A word about an instance of the algorithm that moves a gate's ownership.
     Branch {
-        /// Which gate.
+        /// The gate.
         gate: Name,
-        /// The instance: since which number the shard is its owner's.
+        /// The instance: the number under which the shard's owner became its owner.
         since: Number,
         /// The last fence that the sender knows of.
         last: Fence,
-        /// What.
+        /// The word.
         word: BranchWord,
     },
-    /// The algorithms of a shard's gates should begin anew: its owner is asked for another number.
+    /// Asks the owner for another number, so that the algorithms of the shard's gates begin anew.
     Renew {
-        /// Which shard.
+        /// The shard.
         shard: Shard,
-        /// Since which number it is its owner's.
+        /// The number under which its owner became its owner.
         since: Number,
     },
-    /// An implicit session is over: everything of it is given back.
+    /// An implicit session has ended: everything it had is given back.
     Ended {
-        /// Which session.
+        /// The session.
         session: SessionId,
     },
-    /// An owner tells a home that a session of it has a job, before the session is answered.
+    /// An owner tells a home that one of its sessions has a job, before the session is answered.
     Took {
         /// Who has which.
         take: InHand,
         /// The number of the queue's shard.
         number: Number,
     },
-    /// An owner tells a home that a session of it has a job no longer.
+    /// An owner tells a home that one of its sessions no longer has a job.
     Laid {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// What it had.
         taken: Taken,
     },
-    /// A home gives back a job that a session of it has, and does not report it any more.
+    /// A home gives back a job of one of its sessions, and no longer reports it.
     Return {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home, for an opened one.
         home: Index,
@@ -161,28 +161,28 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Whether it is about jobs in hand alone.
+    /// Whether it is only about jobs in hand.
     pub(super) fn is_of_job(&self) -> bool {
         use Frame::{Laid, Return, Took};
         matches!(self, Took { .. } | Return { .. } | Laid { .. })
     }
 }
 
-/// What is said about an instance.
+/// A word about an instance of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BranchWord {
-    /// Its owner begins it.
+    /// The owner begins it.
     Begin {
         /// Whether everybody may ask at once: nobody was inside.
         go: bool,
     },
-    /// Whoever was inside is let in: now everybody may ask.
+    /// Everybody may ask now: those who were inside at the beginning have been let in.
     Go,
     /// A message of the algorithm.
     Parcel(Parcel),
-    /// The sender wants a token that may rest.
+    /// The sender wants a token that may be idle.
     Wish,
-    /// The owner asks whether anybody is inside or waits at the receiver.
+    /// The owner asks whether anybody at the receiver is inside or waits.
     AskUse,
     /// The answer to the owner.
     Use {
@@ -196,19 +196,19 @@ pub enum BranchWord {
 pub struct Ask {
     /// Its number among those of this home.
     pub ask: u64,
-    /// For whom.
+    /// The session.
     pub session: SessionId,
     /// The index of its home, for an opened one.
     pub home: Index,
-    /// At which gate.
+    /// The gate.
     pub gate: Name,
     /// The number of its shard.
     pub number: Number,
-    /// For how long it was asked for before, at earlier owners.
+    /// For how long it was asked for at earlier owners.
     pub age_ms: u64,
-    /// What.
+    /// The request.
     pub command: OwnedCommand,
-    /// Whether it is for a set that is not whole yet.
+    /// Whether it is for a set that is not complete yet.
     pub reserved: bool,
 }
 
@@ -217,47 +217,47 @@ pub struct Ask {
 pub enum TellWord {
     /// Others wait.
     Wanted,
-    /// It holds no longer: its hold limit is over.
+    /// It has lost its hold: the hold limit is over.
     Expired,
-    /// It holds no longer: a later grant is inside.
+    /// It has lost its hold: a later grant is inside.
     Overruled,
 }
 
 /// Something that a session holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// Which session.
+    /// The session.
     pub session: SessionId,
     /// The index of its home, for an opened one.
     pub home: Index,
-    /// Which gate.
+    /// The gate.
     pub gate: Name,
     /// How it is inside.
     pub mode: Mode,
-    /// With which fence.
+    /// The hold's fence.
     pub fence: Fence,
-    /// For how much longer, if the gate limits holds.
+    /// How much longer it may hold, if the gate limits holds.
     pub left_ms: Option<u64>,
-    /// Whether the grant is proven: a table's entry is; a client's claim only with its receipt.
+    /// Whether the grant is proven: an entry in a table always is, a client's claim only with its receipt.
     pub proven: bool,
-    /// Whether it is part of a set that is not whole yet, so that its client does not know of it.
+    /// Whether it is part of a set that is not complete yet, so that its client does not know of it.
     pub reserved: bool,
 }
 
 /// A job that a session has in hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InHand {
-    /// Which session.
+    /// The session.
     pub session: SessionId,
     /// The index of its home, for an opened one.
     pub home: Index,
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// Under which attempt.
+    /// The attempt.
     pub attempt: Fence,
-    /// The shard of the queue in which it lies.
+    /// The shard of the job's queue.
     pub shard: Shard,
-    /// For how long.
+    /// For how long it has been held.
     pub held_ms: u64,
     /// How far the sender had applied the log.
     pub at: Index,

@@ -1,13 +1,13 @@
-//! Circles of waits, in what a walk has seen of several nodes.
+//! Cycles of waits, in what a walk has seen at several nodes.
 //!
-//! A session is *stuck* while its client is blocked in a call: it gives nothing back meanwhile. Everybody else is assumed to
-//! give back, sooner or later, all that he holds; so is everybody of whom nothing was seen. Under that assumption the waits
-//! are let in one after the other, by the very rules by which gates admit, and whoever gets in is stuck no longer. So a waiter
-//! behind permits, readers or a room is stuck only if no release that may still come lets it in, and one behind an earlier
-//! waiter only if that one is stuck too. What remains can be ended by none of its own.
+//! A session is *stuck* while its client is blocked in a call: it gives nothing back meanwhile. Every other session, and
+//! every session of which nothing was seen, is assumed to give back all that it holds, sooner or later. Under that assumption
+//! the waits are let in one after the other, by the rules by which gates admit, and a session that gets in is no longer
+//! stuck. So a waiter behind permits, readers or a room is stuck only if no release that may still come lets it in, and one
+//! behind an earlier waiter only if that one is stuck too. The sessions that remain cannot end their waits by themselves.
 //!
-//! Among those that remain, a *knot* is a smallest set that waits for nobody outside of it. The others only wait for a knot,
-//! and refusing one of them would help nobody.
+//! Among those that remain, a *knot* is a smallest set that waits for nobody outside of it. The others only wait for a knot;
+//! refusing one of them would help nobody.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,7 +26,7 @@ pub(super) struct Sight {
     pub(super) sessions: BTreeMap<SessionId, Known>,
 }
 
-/// What is known of a session, from its home.
+/// What its home says about a session.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) waits: BTreeMap<u64, Name>,
@@ -34,13 +34,13 @@ pub(super) struct Known {
     began: Index,
 }
 
-/// Sessions that wait for each other and for nobody else.
+/// Sessions that wait only for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Knot {
     pub(super) members: BTreeSet<SessionId>,
-    /// All their waits and holds: seen twice, they were there all the time in between.
+    /// All their waits and holds. If they are seen twice, they lasted all the time in between.
     facts: BTreeSet<Fact>,
-    /// Who is refused: the youngest of those whose end lets another one in.
+    /// The session whose wait is refused: the youngest whose end lets another one in.
     pub(super) victim: SessionId,
     /// The wait that is refused.
     pub(super) ask: u64,
@@ -48,18 +48,18 @@ pub(super) struct Knot {
     pub(super) cycle: Vec<CycleLink>,
 }
 
-/// Something that is so as long as a knot is.
+/// A fact that lasts as long as the knot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fact {
     Holds(Name, Number, SessionId, Fence),
-    /// Waits as the so manyth of the knot.
+    /// The last number is the position among the knot's waits.
     Waits(Name, Number, SessionId, u64, usize),
 }
 
 type Stuck = BTreeSet<SessionId>;
 
 impl Sight {
-    /// Takes what a home says of a session; what it said of other holds of it stays.
+    /// Adds what a home says about a session; holds that it named before stay.
     pub(super) fn add(&mut self, seen: SessionSeen) {
         let waits = seen.waits.into_iter().collect();
         let known = self.sessions.entry(seen.session).or_insert(Known {
@@ -89,7 +89,7 @@ impl Sight {
         knots.filter_map(|members| self.knot(members)).collect()
     }
 
-    /// Those whose client is blocked, as the owner of each gate confirms.
+    /// Sessions whose client is blocked, as the owner of each gate confirms.
     fn blocked(&self) -> Stuck {
         let blocked = self.sessions.iter().filter(|(session, known)| {
             let waits_at = |(ask, gate): (&u64, &Name)| {
@@ -104,7 +104,7 @@ impl Sight {
         blocked.map(|(session, _)| *session).collect()
     }
 
-    /// Lets in whoever can be let in, until nobody more can.
+    /// Lets in every session that can be let in, until no other can.
     fn untie(&self, mut stuck: Stuck) -> Stuck {
         loop {
             let before = stuck.len();
@@ -126,7 +126,7 @@ impl Sight {
             }
             let mut with_it = occupancy.clone();
             match with_it.admit(&queued.mode, queued.needs_ms) {
-                // It enters, and then leaves again: those behind it find the gate as before.
+                // It enters and leaves again: those behind it find the gate as before.
                 true => drop(freed.insert(queued.session)),
                 false => occupancy = with_it,
             }
@@ -134,7 +134,7 @@ impl Sight {
         stuck.retain(|session| !freed.contains(session));
     }
 
-    /// The stuck inside a gate, as their homes confirm.
+    /// The stuck sessions inside a gate, as their homes confirm.
     fn inside<'a>(
         &'a self,
         gate: &'a GateSeen,
@@ -148,7 +148,7 @@ impl Sight {
         })
     }
 
-    /// The stuck who wait at a gate, in order.
+    /// The stuck sessions that wait at a gate, in order.
     fn queue<'a>(
         &'a self,
         gate: &'a GateSeen,
@@ -181,7 +181,7 @@ impl Sight {
         Occupancy::inside(&gate.definition, count, units, exclusive, room)
     }
 
-    /// Who is in the way of a stuck session: those inside, if it would not get in beside them; otherwise those ahead of it.
+    /// Who is in the way of a stuck session: those inside if it could not join them, otherwise those ahead of it.
     fn blockers<'a>(&'a self, session: SessionId, stuck: &'a Stuck) -> Vec<(SessionId, CycleLink)> {
         let mut blockers = Vec::new();
         for (ask, name) in &self.sessions[&session].waits {
@@ -209,7 +209,7 @@ impl Sight {
                 let ahead = self.queue(gate, stuck).take_while(|queued| !own(queued));
                 blockers.extend(ahead.map(|queued| (queued.session, link(false))));
             }
-            // Whoever waits for another room keeps the door of this one shut, from wherever in the queue.
+            // A waiter for another room keeps this room's door shut, wherever in the queue it is.
             if let (true, Mode::Room(room)) = (rooms, &wait.mode) {
                 let behind = self.queue(gate, stuck).skip_while(|queued| !own(queued));
                 let others = behind.filter(|queued| of_other_room(queued, room));
@@ -219,7 +219,7 @@ impl Sight {
         blockers
     }
 
-    /// Everybody whom a session waits for, directly or not.
+    /// Every session that a session waits for, directly or indirectly.
     fn reached(&self, session: SessionId, stuck: &Stuck) -> Stuck {
         let (mut reached, mut next) = (Stuck::new(), vec![session]);
         while let Some(at) = next.pop() {
@@ -233,7 +233,7 @@ impl Sight {
     }
 
     fn knot(&self, members: Stuck) -> Option<Knot> {
-        // Whatever becomes of all others.
+        // Whatever all others do, these stay stuck.
         if self.untie(members.clone()) != members {
             return None;
         }
@@ -256,7 +256,8 @@ impl Sight {
             others.remove(session);
             self.untie(others.clone()) != others
         };
-        // Whoever is inside nothing has nothing to give back. If no single one lets another one in, there will be several.
+        // A session that is inside nothing has nothing to give back. If no single one lets another one in, several will be
+        // refused in turn.
         let youngest = |session: &&SessionId| (self.sessions[session].began, **session);
         let helpful = inside.iter().filter(frees).max_by_key(youngest);
         let victim = *helpful.or_else(|| inside.iter().max_by_key(youngest))?;

@@ -1,7 +1,7 @@
-//! The node lease: when a node must stop. It is the log's read index and nothing else: who was told, by a leader that had a
-//! majority, how far the log has come, and has come as far itself, knows every view up to then. If it is still a member, no
-//! view without it can be proposed before a whole lease is over, counted from the leader's answer; so it may act for nine
-//! tenths of one, counted from when it *sent* the ask.
+//! The node lease: when a node must stop. It is the log's read index and nothing else. A leader with a majority told the node
+//! how far the log had come; once the node has applied that much, it knows every view up to then. If it is still a member, no
+//! view without it can be proposed until a whole lease after the leader's answer. So it may act for nine tenths of a lease,
+//! counted from when it *sent* the ask.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,9 +13,9 @@ pub struct Lease {
     lease_ms: u64,
     /// The last ask, and when it was sent.
     asked: (u64, u64),
-    /// The asks that are not answered, and when they were sent.
+    /// Unanswered asks, and when each was sent.
     unanswered: VecDeque<(u64, u64)>,
-    /// Answers that wait for the log to be applied so far.
+    /// Answers that wait until the log is applied as far as they say.
     answered: VecDeque<Answered>,
     /// Until when the node may act.
     until: u64,
@@ -28,9 +28,9 @@ struct Answered {
 }
 
 impl Lease {
-    /// How often a lease is asked for while it lasts.
+    /// How many times per lease it is asked for.
     const ASKS: u64 = 3;
-    /// How many asks are remembered: all whose answer can be of use.
+    /// How many asks are remembered: all those whose answer can still be of use.
     const REMEMBERED: usize = 4;
 
     /// No lease yet.
@@ -44,7 +44,7 @@ impl Lease {
         }
     }
 
-    /// Whether the node may act now. To be asked before everything that it gives out.
+    /// Whether the node may act now. Call this before giving anything out.
     pub fn holds(&self, now: u64) -> bool {
         now < self.until
     }
@@ -68,7 +68,7 @@ impl Lease {
         Some(ask + 1)
     }
 
-    /// The next ask is due now: there is reason to think that it will be answered otherwise than the last.
+    /// Makes the next ask due now, because it may be answered differently from the last.
     pub fn ask_now(&mut self) {
         self.asked.1 = 0;
     }
@@ -81,7 +81,7 @@ impl Lease {
         }
     }
 
-    /// The log had come so far when an ask was answered. The lease counts from when that very ask was sent.
+    /// Records an answer and how far the log had come. The lease counts from when that very ask was sent.
     pub fn answer(&mut self, ask: u64, index: Index) {
         while let Some(&(asked, sent)) = self.unanswered.front()
             && asked <= ask
@@ -96,7 +96,7 @@ impl Lease {
         }
     }
 
-    /// The log was applied so far, and the node's present start is a member or not.
+    /// The log has been applied up to `index`; `member` says whether the node's present start is a member.
     pub fn applied(&mut self, index: Index, member: bool) {
         if !member {
             return self.end();
@@ -109,7 +109,7 @@ impl Lease {
         }
     }
 
-    /// The node must not act any more, nor by an answer to what it asked before.
+    /// Ends the lease. Answers to earlier asks no longer count either.
     pub fn end(&mut self) {
         self.unanswered.clear();
         self.answered.clear();
@@ -121,15 +121,15 @@ impl Lease {
 #[derive(Clone, Debug)]
 pub struct Landlord {
     lease_ms: u64,
-    /// When it was elected. An answer of the leader before is believed for a lease from then at most.
+    /// When it was elected. Nobody believes its predecessor's answers for more than a lease from then.
     since: u64,
     answered: BTreeMap<(NodeId, Start), u64>,
-    /// Who gave its lease back.
+    /// Starts that gave their lease back.
     given_back: BTreeSet<(NodeId, Start)>,
 }
 
 impl Landlord {
-    /// Elected now.
+    /// A landlord elected now.
     pub fn new(lease_ms: u64, now: u64) -> Landlord {
         Landlord {
             lease_ms,
@@ -144,7 +144,7 @@ impl Landlord {
         self.answered.insert(start, now);
     }
 
-    /// A start has stopped cleanly, and believes no answer any more.
+    /// A start has stopped cleanly, and no longer relies on any answer.
     pub fn gave_back(&mut self, start: (NodeId, Start)) {
         self.given_back.insert(start);
     }
@@ -160,7 +160,7 @@ impl Landlord {
         self.has_back(start) || now >= answered.unwrap_or(0).max(self.since) + self.lease_ms
     }
 
-    /// Forgets all starts but these.
+    /// Forgets all other starts.
     pub fn keep(&mut self, starts: impl Fn((NodeId, Start)) -> bool) {
         self.answered.retain(|start, _| starts(*start));
         self.given_back.retain(|start| starts(*start));
@@ -184,7 +184,7 @@ mod tests {
         assert!(!lease.holds(1_001), "the view may have changed in entry 7");
         lease.applied(Index(7), true);
         assert!(lease.holds(3_699) && !lease.holds(3_700));
-        // A late answer to an earlier ask counts from that ask.
+        // A late answer to an earlier ask counts from when that ask was sent.
         let late = lease.due(2_000).unwrap();
         let next = lease.due(3_000).unwrap();
         lease.answer(late, Index(8));

@@ -1,4 +1,4 @@
-//! What people and monitors see of an estate. Looking changes nothing.
+//! What people and monitors see of an estate. Reading changes nothing.
 
 use super::Estate;
 use super::table::{Asked, What};
@@ -9,7 +9,7 @@ use crate::ownership::{NodeId, Shard, Start};
 use crate::session::SessionId;
 
 impl Estate {
-    /// How a session of this home is inside a gate, wherever that is owned.
+    /// How a session of this home is inside a gate, wherever the gate is owned.
     pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
         let here = self.local.hold_of(session, gate);
         here.or_else(|| {
@@ -24,7 +24,7 @@ impl Estate {
         })
     }
 
-    /// A session of this home, with what it holds and waits for, wherever.
+    /// A session of this home, with all that it holds and waits for on any node.
     pub fn session_view(&self, session: SessionId) -> Option<SessionView> {
         let mut view = self.local.session_view(session)?;
         let holds = self.table.holds_of(session);
@@ -37,7 +37,8 @@ impl Estate {
         Some(view)
     }
 
-    /// The jobs that a session of this home has in hand, wherever their queues are owned, but for those on their way.
+    /// The jobs that a session of this home has in hand, wherever their queues are owned, except those on their way through
+    /// the log.
     pub fn jobs_in_hand(&self, session: SessionId) -> Vec<Taken> {
         let here = self.local.jobs_of(session).into_iter();
         let here = here.filter(|held| !held.settling);
@@ -48,7 +49,7 @@ impl Estate {
         all.map(|(job, attempt)| Taken { job, attempt }).collect()
     }
 
-    /// As those, as people see them: also those on their way.
+    /// The same for people, including those on their way.
     pub fn jobs_held(&self, session: SessionId) -> Vec<HeldView> {
         let mut held = self.local.jobs_of(session);
         for take in self.table.takes_of(session) {
@@ -70,7 +71,7 @@ impl Estate {
         self.openings.is_open(shard)
     }
 
-    /// What is shut, and for whom it waits, for people.
+    /// Which shards are shut and what they wait for, for people.
     pub fn shut(&self) -> String {
         let inside = self.local.session_list().into_iter();
         let inside: Vec<_> = inside
@@ -85,17 +86,17 @@ impl Estate {
         )
     }
 
-    /// Whether this start was ever a member: only then does a view without it leave it out.
+    /// Whether this start was ever a member; only then can a view leave it out.
     pub fn was_member(&self) -> bool {
         self.joined
     }
 
-    /// A node with this identity.
+    /// The node.
     pub fn node(&self) -> NodeId {
         self.own.0
     }
 
-    /// This start of it.
+    /// Its start.
     pub fn start(&self) -> Start {
         self.own.1
     }

@@ -1,4 +1,4 @@
-//! What was counted at a gate since a moment. A node marks now and then how far its counts had come; the older its marks are,
+//! What was counted at a gate since some moment. A node now and then marks how far its counts had come; the older its marks,
 //! the fewer it keeps.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -7,12 +7,12 @@ use super::ARRIVAL_GATES_MAX;
 use crate::branch::Counts;
 use crate::name::Name;
 
-/// So many marks per gate. When there are more, every second one is dropped, and the next ones are set half as often.
+/// Cap on marks per gate. Beyond it every second mark is dropped, and new ones are set half as often.
 const MARKS_MAX: usize = 512;
-/// The first marks of a gate are so many milliseconds apart, at least.
+/// Minimum distance between a gate's first marks, in milliseconds.
 const APART_MS: u64 = 100;
 
-/// The marks of the gates that travel by algorithms, of as many as stays are remembered of.
+/// The marks of gates whose ownership an algorithm moves, for as many gates as stays are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     gates: BTreeMap<Name, Set>,
@@ -21,7 +21,7 @@ pub(super) struct Marks {
 #[derive(Debug)]
 struct Set {
     apart_ms: u64,
-    /// When, and what had been counted before that.
+    /// When, and what had been counted until then.
     marks: VecDeque<(u64, Counts)>,
 }
 
@@ -30,7 +30,7 @@ impl Marks {
         self.gates.remove(gate);
     }
 
-    /// Something happens at a gate, for which so much was counted before.
+    /// Something happens at a gate; `counts` is what was counted before it.
     pub(super) fn mark(&mut self, now: u64, gate: &Name, counts: Counts) {
         let Some(set) = self.gates.get_mut(gate) else {
             if self.gates.len() >= ARRIVAL_GATES_MAX {
@@ -58,7 +58,7 @@ impl Marks {
         }
     }
 
-    /// What was counted from the first mark at this time or later on; nothing if there is none.
+    /// What was counted since the first mark at or after this time; nothing if there is none.
     pub(super) fn since(&self, gate: &str, since: u64, counts: Counts) -> Counts {
         let marks = self.gates.get(gate).map(|set| &set.marks);
         let mut marks = marks.into_iter().flatten();
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(marks.since("g", 0, counts(7)), counts(0));
     }
 
-    /// A window that begins between two marks has less, and nothing from before it.
+    /// A window that begins between two marks counts less than there was, and nothing from before it.
     #[test]
     fn old_marks_are_thinned_out() {
         let mut marks = Marks::default();

@@ -1,4 +1,4 @@
-//! What a home remembers of its clients' calls: what their IDs were answered, and that whoever is blocked in a call is not
+//! What a home remembers about its clients' calls: the answers to their IDs, and that a client blocked in a call is not
 //! silent.
 
 use super::Estate;
@@ -9,7 +9,7 @@ use crate::replicated::Replicated;
 use crate::session::{Memo, SessionId};
 
 impl Estate {
-    /// The answer to an ID that was seen before. An asynchronous wait that is asked for again blocks its client from now on.
+    /// The answer to an ID that was seen before. Asking again for an asynchronous wait blocks the client from now on.
     pub(super) fn answered_before(
         &mut self,
         session: SessionId,
@@ -36,7 +36,7 @@ impl Estate {
         Ok(Some(Answer::Waiting(ticket)))
     }
 
-    /// Remembers what an ID was answered; a refusal is forgotten, so that asking again is asking anew.
+    /// Remembers the answer to an ID. A refusal is forgotten, so that the client can try again under the same ID.
     pub(super) fn remember(
         &mut self,
         session: SessionId,
@@ -54,7 +54,7 @@ impl Estate {
         self.table.remember(session, id, memo, ids_max);
     }
 
-    /// A client that is blocked in a call to an owner elsewhere is not silent, as long as its connection is there.
+    /// A client that is blocked in a call to another owner is not silent as long as its connection is there.
     pub(super) fn hear_blocked(&mut self, replicated: &Replicated) {
         if self.local.next_silence().is_none_or(|at| at > self.now) {
             return;

@@ -3,10 +3,11 @@
 //! another owner, the tables report to it; when a session gets another home, the books do; when both are lost, the client's
 //! own claims are the third copy. So moving and recovering are the same thing.
 //!
-//! What is at home and owned here is in the books alone: that is the common case, and it costs no frame.
+//! A hold whose session lives here and whose gate is owned here is in the books alone. That is the common case, and it costs
+//! no frame.
 //!
 //! An estate does no I/O. It is told what clients ask ([`Estate::ask`]), what the log says ([`Estate::follow`]), what other
-//! nodes send ([`Estate::receive`]) and what time it is ([`Estate::tick`]); it gives packets for other nodes, tells for
+//! nodes send ([`Estate::receive`]) and what time it is ([`Estate::tick`]). It produces frames for other nodes, tells for
 //! clients, and changes for the log.
 
 mod arrivals;
@@ -74,54 +75,54 @@ pub type Peer = (NodeId, Start);
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tell {
-    /// What it asked for has its answer.
+    /// The answer to its request.
     Answered {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// Which request.
+        /// The request's ticket.
         ticket: Ticket,
-        /// What.
+        /// The answer.
         answer: Result<Answer, Refusal>,
     },
     /// Others wait for what it holds.
     Wanted {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// What.
+        /// The gate.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
     },
-    /// It holds no longer.
+    /// It has lost a hold.
     Lost {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// What.
+        /// The gate.
         gate: Name,
-        /// With which fence.
+        /// The hold's fence.
         fence: Fence,
         /// Why.
         loss: Loss,
     },
-    /// The node does not know whether it is still in: what the session holds may be lost.
+    /// The node does not know whether it is still a member, so what the session holds may be lost.
     Suspect {
-        /// Who.
+        /// The session.
         session: SessionId,
     },
-    /// The session is over; its connection is closed.
+    /// The session has ended; its connection is closed.
     Closed {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// A take waited here for a queue that this node does not own any more, or for a session that has left its home. It has
-    /// got nothing; whoever still wants it asks where the queue is owned now.
+    /// A take waited here for a queue that this node no longer owns, or for a session that has left its home. It got nothing;
+    /// whoever still wants it asks the queue's present owner.
     Moved {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// Which request.
+        /// The request's ticket.
         ticket: Ticket,
     },
-    /// For the node itself: workers died or failed. Their jobs are in nobody's hands until the log has been told
+    /// For the node itself: workers died or failed. Nobody holds their jobs until the log has been told
     /// ([`JobChange::Lose`](crate::JobChange::Lose)).
     Died {
         /// The jobs.
@@ -136,7 +137,7 @@ pub struct Out {
     pub tells: Vec<Tell>,
     /// For the log.
     pub changes: Vec<Change>,
-    /// What happened in the books here that concerns neither: for whoever listens to gates, and for what is counted.
+    /// What else happened in the books: for those who observe gates, and for counters.
     pub events: Vec<Event>,
 }
 
@@ -154,12 +155,12 @@ pub struct Estate {
     now: u64,
     local: Local,
     table: Table,
-    /// What is to be sent to other members, in order.
+    /// Frames to be sent to other members, in order.
     outbox: Vec<(Peer, Frame)>,
     lease: Lease,
-    /// Whether the lease was over when somebody last looked.
+    /// Whether the lease was over at the last look.
     suspended: bool,
-    /// When the node began to act the last time.
+    /// When the node last began to act again.
     back: u64,
     /// Whether this start was ever a member.
     joined: bool,
@@ -173,21 +174,21 @@ pub struct Estate {
     /// Names whose definitions are on their way through the log.
     reserved: BTreeMap<Name, Reserved>,
     moves: Moves,
-    /// Frames that wait: for a lease, for what the log has not said here yet, or behind such a frame of the same node.
+    /// Frames that wait: for a lease, for an entry not applied here yet, or behind such a frame of the same node.
     early: Vec<(Peer, Frame)>,
     resuming: BTreeMap<SessionId, Resuming>,
     walks: Walks,
     spread: Spread,
     arrivals: Arrivals,
-    /// What new homes of sessions are to be told.
+    /// What new homes of sessions have yet to be told.
     owed: Vec<Owed>,
-    /// The titles and members that were followed last.
+    /// The titles and members as of the last entry followed.
     titles: Ownership,
     members: Vec<Peer>,
     /// The latest start of each node that was a member.
     latest: BTreeMap<NodeId, Start>,
     events: Vec<Event>,
-    /// A rule that is broken on purpose, for tests.
+    /// A rule that a test breaks on purpose.
     pub broken: Option<Broken>,
 }
 
@@ -198,13 +199,13 @@ struct Guest {
     ask: u64,
     session: SessionId,
     gate: Name,
-    /// Whether it is for a set that is not whole yet.
+    /// Whether it is for a set that is not complete yet.
     reserved: bool,
 }
 
 impl Estate {
-    /// The part of a node that has just started, in a cluster whose log was applied so far. It does nothing before a view has
-    /// its start.
+    /// The estate of a node that has just started, with the log applied up to here. It does nothing until its start is in a
+    /// view.
     pub fn new(
         now: u64,
         (node, start): Peer,
@@ -249,30 +250,30 @@ impl Estate {
         estate
     }
 
-    /// Takes over what the same start was sent before a snapshot replaced its log: the links have delivered it, and nobody
-    /// will send it again.
+    /// Takes over the frames that this start received before a snapshot replaced its log: the links have delivered them, and
+    /// nobody will send them again.
     pub fn inherit(&mut self, before: &mut Estate) {
         self.early = std::mem::take(&mut before.early);
         self.broken = before.broken;
     }
 
-    /// The node stops, and closes its connections. What was held by them is free with the view without this start, and not
-    /// before: whoever held it may hear of the end later than the next one of its grant.
+    /// The node stops and closes its connections. What they held becomes free with the view that leaves this start out, and
+    /// no earlier: otherwise the next holder could be granted before the previous one hears of its end.
     pub fn close_doors(&mut self) {
         self.stops = true;
     }
 
-    /// Which start this is.
+    /// This node and its start.
     pub fn own(&self) -> Peer {
         self.own
     }
 
-    /// The books, for whoever watches.
+    /// The books, for observers.
     pub fn local(&self) -> &Local {
         &self.local
     }
 
-    /// Whether the node may act: it is a member, as far as it can know.
+    /// Whether the node may act: it has a lease and is a member, as far as it can know.
     pub fn acts(&self, now: u64) -> bool {
         self.lease.holds(now) && self.is_member()
     }
@@ -282,7 +283,7 @@ impl Estate {
         self.lease.until()
     }
 
-    /// The node's lease, to be asked for and answered.
+    /// The node's lease, to send asks and record answers.
     pub fn lease(&mut self) -> &mut Lease {
         &mut self.lease
     }
@@ -305,12 +306,12 @@ impl Estate {
         members.filter(|peer| *peer != self.own)
     }
 
-    /// As [`Local::observe`].
+    /// See [`Local::observe`].
     pub fn observe(&mut self, observed: bool) {
         self.local.observe(observed);
     }
 
-    /// As [`Local::was_absent`].
+    /// See [`Local::was_absent`].
     pub fn was_absent(&mut self, ms: u64) {
         self.local.was_absent(ms);
     }
@@ -319,7 +320,7 @@ impl Estate {
         self.members.contains(&self.own)
     }
 
-    /// Whether a start, or a later one of its node, was a member in a view that was followed here.
+    /// Whether this start of a node, or a later one, was a member of a view that was followed here.
     fn was_in(&self, (node, start): Peer) -> bool {
         self.latest
             .get(&node)
@@ -344,11 +345,11 @@ impl Estate {
         self.broken == Some(rule)
     }
 
-    /// An entry of the log was applied.
+    /// Follows an entry of the log that was applied.
     pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied, out: &mut Out) {
-        // The books stay frozen until they know what the log says: another node may own the gates in them now.
+        // The books stay frozen until they know what the log says: another node may own their gates now.
         let acts = self.see_lease(now, replicated, out);
-        // Without a lease nothing is due: what others were promised by then is theirs to say.
+        // Without a lease nothing is due: whatever was promised until then is for others to end.
         let due = if acts { self.now } else { 0 };
         if let Outcome::Jobs(outcomes) = applied.outcome() {
             self.strike_by_log(replicated, outcomes);
@@ -388,13 +389,13 @@ impl Estate {
         self.go_on(replicated, out);
     }
 
-    /// Time goes on: what is due happens, as long as the lease lasts.
+    /// Advances time: ends what is due, as long as the lease lasts.
     pub fn tick(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
         self.expire(now, replicated, out);
         self.judge_silence(now, replicated, out);
     }
 
-    /// As [`Estate::tick`], but nobody's silence is judged.
+    /// Like [`Estate::tick`], but judges nobody's silence.
     pub fn expire(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
         if !self.wake(now, replicated, out) {
             return;
@@ -407,7 +408,7 @@ impl Estate {
         self.go_on(replicated, out);
     }
 
-    /// Ends the sessions of this home that were silent for too long: everything said before `heard` has been heard.
+    /// Ends the sessions of this home that were silent for too long. All that they said before `heard` has been heard.
     pub fn judge_silence(&mut self, heard: u64, replicated: &Replicated, out: &mut Out) {
         if self.acts(self.now) {
             self.hear_blocked(replicated);
@@ -419,7 +420,7 @@ impl Estate {
     /// When [`Estate::tick`] should be called next.
     pub fn next_deadline(&self) -> Option<u64> {
         if self.suspended {
-            // What is due in the books waits for a lease, and so does what others have sent.
+            // What is due in the books waits for a lease, and so do received frames.
             let acts = self.acts(self.now);
             return Some(if acts {
                 self.now
@@ -443,13 +444,12 @@ impl Estate {
         !self.outbox.is_empty()
     }
 
-    /// What is to be sent to other members, in this order, over links that deliver once and in order as long as both starts
-    /// are members.
+    /// Frames to other members, in order, for links that deliver once and in order as long as both starts are members.
     pub fn take_frames(&mut self) -> Vec<(Peer, Frame)> {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Another member sends something. Without a lease it waits; so does what comes behind it, in order.
+    /// Receives a frame. Without a lease it waits, and so do the frames behind it, in order.
     pub fn receive(
         &mut self,
         now: u64,
@@ -470,7 +470,7 @@ impl Estate {
         }
     }
 
-    /// Looks at the clock before anything is given out: whether the node acts. Its books are frozen while it does not.
+    /// Looks at the clock before anything is given out, and says whether the node acts. Otherwise its books are frozen.
     pub(in crate::estate) fn wake(
         &mut self,
         now: u64,
@@ -484,7 +484,7 @@ impl Estate {
         acts
     }
 
-    /// As [`Estate::wake`], but books that were frozen stay so.
+    /// Like [`Estate::wake`], but frozen books stay frozen.
     fn see_lease(&mut self, now: u64, replicated: &Replicated, out: &mut Out) -> bool {
         self.now = self.now.max(now);
         let acts = self.acts(self.now);
@@ -497,9 +497,9 @@ impl Estate {
         acts
     }
 
-    /// Until when the client of a session of this home may go by what it was answered while the node could not act.
+    /// Until when the client of a session of this home may rely on what it was answered while the node could not act.
     pub fn believed_until(&self, replicated: &Replicated, session: SessionId) -> u64 {
-        // Silence may be judged before anybody has looked whether the lease is back.
+        // Silence may be judged before anybody has noticed that the lease is back.
         let back = match self.suspended {
             true => self.now,
             false => self.back,
@@ -508,7 +508,7 @@ impl Estate {
         record.map_or(0, |record| back.saturating_add(record.ttl_ms))
     }
 
-    /// The home of a session: that of an implicit one is in its name.
+    /// The home of a session. An implicit session names its home itself.
     fn home(&self, replicated: &Replicated, session: SessionId) -> Option<Peer> {
         match session.is_implicit() {
             true => {
@@ -535,8 +535,7 @@ impl Estate {
         Refusal::new(Word::Unavailable, why)
     }
 
-    /// Passes on what happened in the books, opens what can be opened, and takes frames that were early, until nothing more
-    /// comes of it.
+    /// Passes on what happened in the books, opens shards, and takes early frames, until nothing is left to do.
     fn go_on(&mut self, replicated: &Replicated, out: &mut Out) {
         loop {
             self.pass_on(replicated, out);
@@ -559,9 +558,9 @@ impl Estate {
         self.follow_use(replicated, out);
     }
 
-    /// Takes the frames that can be taken. Behind one that waits for the log, all of the same node wait: a claim must not be
-    /// heard before the report that it follows, nor a request before the release of what it asks for. Gates and jobs do not
-    /// wait for each other, because a reply to whoever takes a job is not kept back here. Whether any was taken.
+    /// Takes the frames that can be taken; says whether there were any. A frame that waits for the log holds up all later
+    /// ones of the same node: a claim must not be heard before the report that it follows, nor a request before the release
+    /// of what it asks for. Gates and jobs do not wait for each other, because a reply to a take is never kept back here.
     fn take_frames_in_order(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
         let mut taken = false;
         let (mut kept, mut waits) = (Vec::new(), BTreeSet::new());
@@ -573,7 +572,7 @@ impl Estate {
             let line = (from, frame.is_of_job());
             let overtakes = self.breaks(Broken::Overtaking);
             let behind = waits.contains(&line) && !overtakes;
-            // Whoever was never in is let in by an entry that has not come here yet.
+            // A start that was never a member is let in by an entry that has not arrived here yet.
             match !member || behind || self.is_early(replicated, &frame) {
                 true => {
                     waits.insert(line);
@@ -585,14 +584,14 @@ impl Estate {
                 }
             }
         }
-        // What was said to this node itself meanwhile comes last.
+        // Frames that this node sent itself meanwhile come last.
         kept.append(&mut self.early);
         self.early = kept;
         taken
     }
 
-    /// Lets everything happen that is due, and passes it on. A cancel that came first would not find a grant that nobody has
-    /// heard of yet, and nobody would give it back.
+    /// Does everything that is due, and passes it on. Otherwise a cancel would not find a grant that nobody has heard of yet,
+    /// and nobody would give it back.
     pub(in crate::estate) fn settle_up(&mut self, replicated: &Replicated, out: &mut Out) {
         self.local.expire(self.now, &mut self.events);
         self.pass_on(replicated, out);

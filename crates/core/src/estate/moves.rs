@@ -1,6 +1,6 @@
-//! Shards that change hands on purpose: because one other node's clients keep asking for them, because somebody needs them,
-//! or because this node stops. Nothing is handed over while there is an orphan, or a member whose link is silent: the shard
-//! would stay shut until that is over.
+//! Shards that change hands on purpose: because one other node's clients keep asking for them, because another member needs
+//! them, or because this node stops. Nothing is handed over while there is an orphan or a member whose link is silent: the
+//! shard would stay shut until that is over.
 
 use std::collections::BTreeSet;
 
@@ -10,34 +10,34 @@ use super::{Broken, Estate, Out, Peer};
 use crate::ownership::{Number, Shard, Span};
 use crate::replicated::{Change, Replicated};
 
-/// After so many grants in a row to one other node a shard is handed over there.
+/// After this many grants in a row to one other node, a shard is handed over to it.
 const RUN: u8 = 16;
-/// How long a shard stays at least where it has come, in milliseconds. Each time that it comes back, twice as long.
+/// The shortest stay of a shard after it arrives, in milliseconds. It doubles each time that the shard comes back.
 const STAY_MS: u64 = 1_000;
-/// But no longer than this; and a shard that was away for longer comes as for the first time.
+/// Cap on that stay. A shard that was away for longer is treated as if it came for the first time.
 const STAY_MS_MAX: u64 = 60_000;
-/// Shards that follow use, a second.
+/// Cap on shards per second that follow use.
 const MOVES_PER_SECOND: u32 = 100;
-/// A shard that somebody needs stays at least so long where it was needed before.
+/// The shortest stay, in milliseconds, of a shard that another member needs.
 const WANTED_STAY_MS: u64 = 100;
-/// After so long, a hand-over that was not heard of may be proposed again.
+/// After this many milliseconds, a hand-over without an outcome may be proposed again.
 const AGAIN_MS: u64 = 2_000;
-/// More stays than this, and than twice those that were left the last time, are looked through for those that are over.
+/// Stays are swept when there are more than this, and more than twice as many as the last sweep left.
 const STAYS_KEPT: usize = 4_096;
 
-/// Who uses what, and what moves.
+/// Who uses which shard, and what moves.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// The other node that the last grants of a shard went to, and how many.
+    /// The other node that got the last grants of a shard, and how many.
     runs: FxHashMap<Shard, (Peer, u8)>,
     /// The shards whose run is long enough.
     due: Vec<(Shard, Peer)>,
     stays: FxHashMap<Shard, Stay>,
-    /// With more stays than this they are looked through again.
+    /// With more stays than this they are swept again.
     swept: usize,
-    /// Hand-overs that are proposed, with the number that they rest on, and when.
+    /// Proposed hand-overs: the number that each rests on, and when it was proposed.
     proposed: FxHashMap<Shard, (Number, u64)>,
-    /// How many moves there were in this second.
+    /// The present second, and the moves in it.
     second: (u64, u32),
     /// When everything was last handed over.
     left: Option<u64>,
@@ -54,7 +54,7 @@ struct Stay {
 }
 
 impl Moves {
-    /// A shard has come.
+    /// A shard has arrived.
     fn came(&mut self, shard: Shard, now: u64) {
         self.runs.remove(&shard);
         self.sweep(now);
@@ -85,12 +85,12 @@ impl Moves {
         if self.stays.len() > self.swept.max(STAYS_KEPT) {
             let over = |stay: &Stay| stay.lost.unwrap_or(stay.since) + STAY_MS_MAX <= now;
             self.stays.retain(|_, stay| !over(stay));
-            // A clean stop moves a third of all shards at one moment: looking through all for each would take minutes.
+            // A clean stop moves a third of all shards at once: sweeping all stays for each would take minutes.
             self.swept = self.stays.len() * 2;
         }
     }
 
-    /// Whether a shard may go on already.
+    /// Whether a shard has stayed long enough to move on.
     fn has_stayed(&self, shard: Shard, now: u64, least_ms: Option<u64>) -> bool {
         let stay = self.stays.get(&shard);
         stay.is_none_or(|stay| now >= stay.since + least_ms.unwrap_or(stay.stay_ms))
@@ -107,7 +107,7 @@ impl Moves {
         self.proposed.insert(shard, (number, now));
     }
 
-    /// Counts a move, unless there were enough in this second.
+    /// Counts a move, unless this second has had enough.
     fn counts(&mut self, now: u64) -> bool {
         if self.second.0 != now / 1_000 {
             self.second = (now / 1_000, 0);
@@ -118,7 +118,7 @@ impl Moves {
 }
 
 impl Estate {
-    /// A member's link is silent, or speaks again: no hand-over is begun while one is.
+    /// A member's link falls silent, or speaks again. No hand-over begins while one is silent.
     pub fn link_silent(&mut self, peer: Peer, silent: bool) {
         match silent {
             true => self.moves.silent.insert(peer),
@@ -126,7 +126,7 @@ impl Estate {
         };
     }
 
-    /// Hands shards of this node to a member, if nothing speaks against it.
+    /// Hands shards of this node to a member, if nothing prevents it.
     pub fn hand_over(
         &self,
         replicated: &Replicated,
@@ -150,8 +150,8 @@ impl Estate {
         Some(titles(spans, taker))
     }
 
-    /// Whether this node has proposed to hand a shard over. What the log is told of the shard from now on is refused if that
-    /// is so by then.
+    /// Whether this node has proposed to hand a shard over. If so, what the log is told about the shard from now on may be
+    /// refused.
     pub fn is_moving(&self, replicated: &Replicated, shard: Shard) -> bool {
         let number = replicated.ownership().number(shard);
         let left = self.moves.left;
@@ -159,7 +159,7 @@ impl Estate {
             || left.is_some_and(|left| self.now < left + AGAIN_MS)
     }
 
-    /// No hand-over is begun that would leave a shard shut.
+    /// Whether no shard would stay shut after a hand-over.
     fn may_hand_over(&self, replicated: &Replicated) -> bool {
         let mut sessions = replicated.sessions();
         let mut members = self.members.iter();
@@ -168,7 +168,7 @@ impl Estate {
             && !sessions.any(|(_, record)| replicated.is_orphan(record))
     }
 
-    /// Another member needs these shards. Nothing comes of it if that is not possible now; it asks again.
+    /// Another member needs these shards. If they cannot move now, nothing happens; it asks again.
     pub fn wanted_shards(
         &mut self,
         now: u64,
@@ -191,8 +191,8 @@ impl Estate {
         Some(change)
     }
 
-    /// A clean stop: everything that this node owns goes to the others, evenly. To be called again until
-    /// [`Estate::owns_nothing`]: what is not possible now, or came to nothing, is proposed then.
+    /// A clean stop: everything that this node owns goes to the others, evenly. Call it until [`Estate::owns_nothing`]: what
+    /// cannot move now, or was refused, is proposed again.
     pub fn hand_over_all(&mut self, now: u64, replicated: &Replicated) -> Vec<Change> {
         self.now = self.now.max(now);
         let lately = self.moves.left.is_some_and(|left| now < left + AGAIN_MS);
@@ -213,7 +213,7 @@ impl Estate {
                 *load += shards.len();
             }
         }
-        // The least loaded first; each takes what it lacks of an even share.
+        // The least loaded first; each gets what it lacks of an even share.
         takers.sort_unstable();
         let share = Shard::COUNT.div_ceil(takers.len());
         let mut changes = Vec::new();
@@ -271,7 +271,7 @@ impl Estate {
         }
     }
 
-    /// What one other node keeps asking for moves there, unless others wait for it or it has just come.
+    /// Shards that one other node keeps asking for move there, unless others wait or the shard has just arrived.
     pub(super) fn follow_use(&mut self, replicated: &Replicated, out: &mut Out) {
         for (shard, to) in std::mem::take(&mut self.moves.due) {
             let number = replicated.ownership().number(shard);
@@ -308,7 +308,7 @@ impl Estate {
             || takers.any(|(ticket, of)| *of != home && of_queue(*ticket))
     }
 
-    /// The log has moved shards by titles.
+    /// Notes the shards that a title has moved.
     pub(super) fn note_moves(&mut self, gained: &BTreeSet<Shard>, lost: &BTreeSet<Shard>) {
         for shard in lost {
             self.moves.went(*shard, self.now);
@@ -333,7 +333,7 @@ fn titles(spans: impl Iterator<Item = Span>, (taker, start): Peer) -> Change {
     }
 }
 
-/// Neighbours with one number are one span.
+/// Merges adjacent spans with one number.
 fn merged(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     let mut merged: Vec<Span> = Vec::new();
     for span in spans {
@@ -351,7 +351,7 @@ fn merged(spans: impl Iterator<Item = Span>) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    /// Looked through once per shard, these stays would be looked at two thousand million times.
+    /// One sweep per shard would look at two billion stays.
     #[test]
     fn stays_of_all_shards_are_looked_through_a_few_times_only() {
         let mut moves = Moves::default();
@@ -364,7 +364,7 @@ mod tests {
             }
         }
         assert!((1..=5).contains(&sweeps), "{sweeps} sweeps");
-        // All of them are over, and one more sweep sees it.
+        // All of them are over, which one more sweep notices.
         for shard in (0..=u16::MAX).map(Shard) {
             moves.went(shard, STAY_MS_MAX + 2);
         }

@@ -1,6 +1,6 @@
-//! Names whose definition is on its way through the log. A gate is created or deleted while nobody is inside and nobody
-//! waits, and that must still be so when the log has spoken: so its owner reserves the name first, and whoever asks for it
-//! meanwhile is served afterwards, by what the gate is then.
+//! Names whose definition is on its way through the log. A gate is created or deleted only while nobody is inside and nobody
+//! waits, and that must still hold when the log has decided. So the owner reserves the name first; requests that come
+//! meanwhile are served afterwards, by the gate that there is then.
 
 use super::{Ask, Broken, Estate, Out, Peer};
 use crate::error::{Refusal, Word};
@@ -9,20 +9,20 @@ use crate::ownership::{Number, Shard};
 use crate::replicated::{Change, Replicated};
 use crate::session::SessionId;
 
-/// A name that changes are on their way for.
+/// A name with changes on their way.
 #[derive(Debug, Default)]
 pub(super) struct Reserved {
     /// How many changes.
     changes: u32,
     /// The number of its shard.
     number: Number,
-    /// Whether nobody may enter before the log has spoken.
+    /// Whether nobody may enter before the log has decided.
     shut: bool,
-    /// Who asked meanwhile, and since when.
+    /// Asks that came meanwhile, and when.
     pub(super) asks: Vec<(u64, Peer, Ask)>,
 }
 
-/// The name that a change defines, and the number that it rests on.
+/// The name that a change defines, and the number that the change rests on.
 fn defined(change: &Change) -> Option<(&Name, Number)> {
     match change {
         Change::CreateGate { gate, number, .. } | Change::DeleteGate { gate, number } => {
@@ -33,8 +33,8 @@ fn defined(change: &Change) -> Option<(&Name, Number)> {
 }
 
 impl Estate {
-    /// Reserves the name that a change is about to create or delete. `BUSY` if the gate is in use. Every reservation is ended
-    /// by one [`Estate::release_name`], when the log has spoken.
+    /// Reserves the name that a change is about to create or delete. `BUSY` if the gate is in use. End every reservation with
+    /// one [`Estate::release_name`] when the log has decided.
     pub fn reserve_name(
         &mut self,
         now: u64,
@@ -56,7 +56,7 @@ impl Estate {
         }
         let shut = self.is_reserved(gate);
         if !shut {
-            // Whoever waits for it here stands in no line while it is called in.
+            // Asks that were called in from elsewhere to wait here do not stand in the books' queue.
             let waits = !self.table.parked_at(gate).is_empty() && self.is_spread(replicated, gate);
             let checked = match waits {
                 true => Err(Refusal::new(
@@ -78,7 +78,7 @@ impl Estate {
                 return Err(refusal);
             }
         }
-        // To create what is there already changes nothing, whoever is inside.
+        // Creating a gate that exists changes nothing, whoever is inside.
         let there = matches!(change, Change::CreateGate { .. }) && replicated.gate(gate).is_some();
         let shuts = !there && !self.breaks(Broken::DeleteInUse);
         let reserved = self.reserved.entry(gate.clone()).or_default();
@@ -88,7 +88,7 @@ impl Estate {
         Ok(())
     }
 
-    /// The log has answered a change whose name was reserved, or it was not submitted after all.
+    /// The log has decided on a change whose name was reserved, or the change was not submitted after all.
     pub fn release_name(
         &mut self,
         now: u64,
@@ -101,7 +101,7 @@ impl Estate {
         };
         self.wake(now, replicated, out);
         let reserved = self.reserved.get_mut(gate);
-        // The shard may have been another's meanwhile.
+        // The shard may have belonged to another node meanwhile.
         let Some(reserved) = reserved.filter(|reserved| reserved.number == number) else {
             return;
         };
@@ -122,7 +122,7 @@ impl Estate {
         !self.reserved.is_empty() && self.reserved.get(gate).is_some_and(|name| name.shut)
     }
 
-    /// Whether whoever asks for a gate is answered by the books here, now.
+    /// Whether the books here can answer a request for a gate now.
     pub(super) fn enters_here(&self, replicated: &Replicated, gate: &Name) -> bool {
         let shard = Shard::of(gate);
         self.owns(replicated, shard)
@@ -131,7 +131,7 @@ impl Estate {
             && !self.is_spread(replicated, gate)
     }
 
-    /// Of those who asked for reserved names, these do not ask any more.
+    /// Forgets the asks for reserved names that are `gone`.
     pub(super) fn forget_parked(&mut self, gone: impl Fn(Peer, &Ask) -> bool) {
         for reserved in self.reserved.values_mut() {
             reserved.asks.retain(|(_, home, ask)| !gone(*home, ask));

@@ -1,5 +1,5 @@
-//! Shards that this node has got and that are not open yet: it does not know of everybody inside. Nothing is granted there;
-//! releases and claims are taken, and asks wait.
+//! Shards that this node has got but not opened yet, because it does not know everybody inside. It grants nothing there; it
+//! accepts releases and claims, and asks wait.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,10 +28,10 @@ pub(super) struct Opening {
     pub(super) missing: BTreeSet<Peer>,
     /// The sessions without a home that may hold something.
     pub(super) orphans: BTreeSet<SessionId>,
-    /// The sessions that have left a home which has not reported yet, and what they claim. Their claims count if that home
+    /// The sessions that have left a home that has not reported yet, and what they claim. Their claims count if that home
     /// leaves before it reports.
     pub(super) moved: BTreeMap<SessionId, (Peer, Option<Vec<Held>>)>,
-    /// What was asked for meanwhile, and since when.
+    /// Asks that came meanwhile, and when.
     pub(super) asks: Vec<(u64, Peer, Ask)>,
 }
 
@@ -43,14 +43,14 @@ impl Openings {
             .any(|group| group.shards.contains(&shard))
     }
 
-    /// Whether nobody is left who might report of a shard. Only orphans may still claim something there.
+    /// Whether everybody who could report on a shard has done so. Only orphans may still claim something there.
     pub(super) fn all_reported(&self, shard: Shard) -> bool {
         let mut groups = self.groups.iter();
         groups.all(|group| group.missing.is_empty() || !group.shards.contains(&shard))
     }
 
-    /// Whether something that a session has may come out yet. Where only orphans are left who may claim, what it does not claim
-    /// itself nobody else will tell of it: it need not wait for them.
+    /// Whether something that a session has may still come to light. Where only orphans may still claim, it may only in
+    /// shards that the session claims itself.
     pub(super) fn hold_up(&self, owed: &Owed) -> bool {
         let mut shut = self
             .groups
@@ -99,7 +99,7 @@ impl Openings {
         self.groups.iter().map(|group| group.entry).collect()
     }
 
-    /// Another node owns these shards now; whoever asked for something there asks there.
+    /// Another node owns these shards now; those who asked here ask there.
     pub(super) fn give_away(&mut self, gone: impl Fn(Shard) -> bool) {
         for group in &mut self.groups {
             group.shards.retain(|shard| !gone(*shard));
@@ -117,8 +117,8 @@ impl Openings {
         }
     }
 
-    /// A start is out: it will not report. What `sessions` of that home, and those that have left it since, hold in shards
-    /// that it has not reported of, only they can say. Gives what they have said.
+    /// A start has left and will not report. Only the sessions of that home, and those that have left it since, can say what
+    /// they hold in shards on which it has not reported. Returns what they have said.
     pub(super) fn left(&mut self, peer: Peer, sessions: &[SessionId]) -> Vec<Held> {
         let mut claims = Vec::new();
         for group in &mut self.groups {
@@ -162,7 +162,7 @@ impl Openings {
 }
 
 impl Estate {
-    /// Opens what everybody has reported to. Those who asked meanwhile line up by age; candidates first by rank.
+    /// Opens the shards on which everybody has reported. Asks that came meanwhile line up by age, candidates first by rank.
     pub(super) fn open_ready(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
         let (at_once, childless) = (
             self.breaks(Broken::OpenAtOnce),

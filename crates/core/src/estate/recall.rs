@@ -1,6 +1,6 @@
-//! How a gate that travels by an algorithm is deleted: its owner must know that nobody is inside or waits anywhere. First it
-//! asks the other nodes, so that a gate in use is refused and nothing changes. If nobody uses it, it is called in by another
-//! number, under which all nodes report; only then is its owner sure.
+//! Deletes a gate whose ownership an algorithm moves. Its owner must know that nobody is inside or waits on any node. First
+//! it asks the other nodes, so that the deletion of a gate in use is refused and nothing changes. If nobody uses the gate,
+//! the owner calls it in by another number, under which all nodes report; only then is it sure.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::name::Name;
 use crate::ownership::{Number, Shard};
 use crate::replicated::Replicated;
 
-/// How long a deletion that is not asked for again is remembered, in milliseconds: so long no instance of a gate begins that
-/// was called in.
+/// How long a deletion is remembered if it is not asked for again, in milliseconds. Until then no instance begins of a gate
+/// that was called in.
 const RECALL_MS: u64 = 2_000;
 
-/// What a change of a gate is refused with that has to be called in from the other nodes first.
+/// Part of the refusal of a change to a gate that must first be called in from the other nodes.
 pub const RECALLED: &str = "is called in from the other nodes";
 
-/// The gates of this node that are to be deleted.
+/// The gates of this node that are being deleted.
 #[derive(Debug, Default)]
 pub(super) struct Recalls {
-    /// Whom their owner has asked.
+    /// Gates whose owner has asked the other nodes.
     polls: BTreeMap<Name, Poll>,
-    /// Which are called in, and until when no instance begins.
+    /// Gates that are called in, and until when no instance of them begins.
     called: BTreeMap<Name, u64>,
 }
 
@@ -32,9 +32,9 @@ struct Poll {
     /// The instance.
     since: Number,
     until: u64,
-    /// Who has not answered.
+    /// Nodes that have not answered.
     left: Vec<Peer>,
-    /// Where somebody is inside or waits.
+    /// A node where somebody is inside or waits.
     used: Option<Peer>,
 }
 
@@ -44,13 +44,13 @@ impl Recalls {
         self.called.contains_key(gate)
     }
 
-    /// The deletion is on its way, or is not to be.
+    /// The deletion is on its way through the log, or was given up.
     pub(super) fn over(&mut self, gate: &Name) {
         self.polls.remove(gate);
         self.called.remove(gate);
     }
 
-    /// A node has answered whether a gate is used there.
+    /// A node has said whether the gate is used there.
     pub(super) fn heard(&mut self, gate: &Name, from: Peer, used: bool) {
         if let Some(poll) = self.polls.get_mut(gate) {
             poll.left.retain(|peer| *peer != from);
@@ -60,8 +60,8 @@ impl Recalls {
 }
 
 impl Estate {
-    /// Goes on with the deletion of a gate that nobody uses here: asks the other nodes, or calls it in if none of them uses
-    /// it. What the change is refused with meanwhile.
+    /// Goes on with the deletion of a gate that nobody uses here: asks the other nodes, or calls the gate in if none of them
+    /// uses it. Returns the refusal that the change gets meanwhile.
     pub(super) fn recall(&mut self, replicated: &Replicated, gate: &Name) -> Refusal {
         let called_in = Refusal::new(
             Word::Unavailable,
@@ -115,7 +115,7 @@ impl Estate {
         census.inside > 0 || waiting || !self.table.parked_at(gate).is_empty()
     }
 
-    /// Forgets deletions that nobody asks for any more, and begins the instances of gates that were called in for them.
+    /// Forgets deletions that nobody asks for any more, and begins the instances of the gates that were called in for them.
     pub(super) fn end_recalls(&mut self, replicated: &Replicated, out: &mut Out) {
         let now = self.now;
         let Recalls { polls, called } = &mut self.spread.recalls;

@@ -1,5 +1,6 @@
-//! Sessions that move: their new home asks everybody what they have, with what the client claims, and answers the client when
-//! all have spoken. A session whose home is gone is an orphan until then: what it held where nobody can report is shut.
+//! Sessions that move. The new home asks every member what the session has, sends along what the client claims, and answers
+//! the client when all have replied. A session whose home is gone is an orphan until then; shards where it may hold something
+//! and nobody can report stay shut.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,37 +17,38 @@ use crate::replicated::{Change, Replicated, no_gate};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// A session that is being taken up again at its new home.
+/// A session that is being resumed at its new home.
 #[derive(Debug)]
 pub(super) struct Resuming {
     /// What its client says it holds.
     pub(super) claims: Vec<HoldCopy>,
-    /// Its claims that cannot mean anything: where they stood among all, and why.
+    /// Its claims that cannot be valid: their positions among all claims, and why.
     senseless: Vec<(usize, String)>,
-    /// Who has not said yet what the session has, and how often it was asked: after a new title its owner is asked again.
+    /// Members that have not yet said what the session has, and how often each was asked: after a new title the new owner is
+    /// asked again.
     pub(super) missing: BTreeMap<Peer, u32>,
-    /// What the client waits with.
+    /// The ticket with which the client waits.
     pub(super) ticket: Ticket,
-    /// What its client says beside.
+    /// What else its client says.
     said: Said,
     begun: bool,
 }
 
-/// What an owner owes the new home of a session, once the shards that were shut then are open, or nothing of the session can come
-/// out there any more.
+/// What an owner owes the new home of a session: an answer, once the shards that were shut are open or can no longer reveal
+/// anything of the session.
 #[derive(Debug)]
 pub(super) struct Owed {
     to: Peer,
     pub(super) session: SessionId,
     home: Index,
     pub(super) behind: BTreeSet<Index>,
-    /// Where it claims something.
+    /// The shards in which it claims something.
     pub(super) claimed: BTreeSet<Shard>,
 }
 
 impl Estate {
-    /// A client takes its session up again here, and may say more than what it holds. The change is for the log; the answer
-    /// comes when everybody has said what the session has.
+    /// A client resumes its session here, and may say more than what it holds. The change is for the log; the answer comes
+    /// when everybody has said what the session has.
     pub fn resume(
         &mut self,
         now: u64,
@@ -91,8 +93,9 @@ impl Estate {
         Some(ticket)
     }
 
-    /// The log has refused to move a session here, which was asked for by [`Estate::resume`]. That is the session's end only if
-    /// there is none any more: this start may have been left out, or an earlier try of the same client was carried out meanwhile.
+    /// The log has refused to move a session here, for which [`Estate::resume`] had asked. The session has ended only if it
+    /// no longer exists: this start may have been left out, or an earlier try of the same client may have succeeded
+    /// meanwhile.
     pub fn not_moved(
         &mut self,
         replicated: &Replicated,
@@ -104,7 +107,7 @@ impl Estate {
         if home.is_some() {
             refusal.word = Word::Unavailable;
         }
-        // If it has begun, an earlier ask has moved it, and this one is answered with it.
+        // If it has begun, an earlier try has moved it, and this one gets the same answer.
         let resuming = self.resuming.get(&session);
         let Some(resuming) = resuming.filter(|resuming| !resuming.begun) else {
             return;
@@ -114,7 +117,8 @@ impl Estate {
         if let Some(home) = here
             && said.serial > replicated.serial(session)
         {
-            // An earlier try has brought it here. This one is the client's last, and must count: others may come late.
+            // An earlier try has brought it here. This one is the client's last and must count, because others may arrive
+            // late.
             if said.serial == serial {
                 let again = resumed_with(session, home.index, said.clone());
                 out.changes.push(again);
@@ -134,7 +138,7 @@ impl Estate {
         }
     }
 
-    /// The log says that a session has another home.
+    /// The log has given a session another home.
     pub(super) fn session_moved(
         &mut self,
         replicated: &Replicated,
@@ -144,7 +148,7 @@ impl Estate {
     ) {
         self.openings.moved(session, from);
         let home = self.home(replicated, session);
-        // Its old home forgets it, and what it waited for is asked for anew.
+        // The old home forgets it, and asks again for what it waited for.
         let was_here = self.table.hosts(session);
         self.table.forget(session);
         self.guests.retain(|_, guest| guest.session != session);
@@ -162,7 +166,7 @@ impl Estate {
             self.local.see_off(session);
             self.see_off_spread(replicated, session);
             let mut refusal = stale("the session was resumed elsewhere");
-            // Perhaps by an earlier try of the same client, which may come here yet.
+            // Perhaps because of an earlier try of the same client, which may still arrive here.
             if self.resuming.get(&session).is_some_and(|it| !it.begun) {
                 refusal.word = Word::Unavailable;
             }
@@ -176,7 +180,7 @@ impl Estate {
         let Some(resuming) = self.resuming.get_mut(&session) else {
             return;
         };
-        // An earlier try of the same client: its last one follows.
+        // An earlier try of the same client; its last one follows.
         if resuming.said.serial.is_some() && resuming.said.serial != replicated.serial(session) {
             return;
         }
@@ -203,7 +207,7 @@ impl Estate {
         claims.collect()
     }
 
-    /// After a new title, whoever got it is asked, too.
+    /// After a new title, the new owner is asked, too.
     pub(super) fn ask_new_owners(&mut self, replicated: &Replicated, takers: &BTreeSet<Peer>) {
         let begun = self.resuming.iter().filter(|(_, resuming)| resuming.begun);
         let sessions: Vec<SessionId> = begun.map(|(session, _)| *session).collect();
@@ -212,7 +216,7 @@ impl Estate {
             let claims = self.claims_of(replicated, session);
             for &taker in takers {
                 let resuming = self.resuming.get_mut(&session).expect("it is there");
-                // What it said before was of other shards.
+                // What it said before was about other shards.
                 *resuming.missing.entry(taker).or_default() += 1;
                 let frame = Frame::Claims {
                     session,
@@ -227,7 +231,7 @@ impl Estate {
         }
     }
 
-    /// The new home of a session says what its client claims. A claim counts only where nobody else could report.
+    /// The new home of a session sends its client's claims. A claim counts only where nobody else could report.
     pub(super) fn claimed(
         &mut self,
         from: Peer,
@@ -279,7 +283,7 @@ impl Estate {
                 resuming.missing.remove(&from);
             }
         }
-        // Written down at once: should the shard get another owner, it is reported.
+        // Recorded at once, so that it is reported if the shard gets another owner.
         for held in holds {
             let hold = self.as_copy(held);
             let owner = self.titles.title(Shard::of(&hold.gate));
@@ -300,8 +304,8 @@ impl Estate {
         }
     }
 
-    /// Answers the homes that asked what a session has, as soon as what was shut then is open; and the clients whose
-    /// sessions everybody has spoken of.
+    /// Answers the homes that asked what a session has, as soon as the shards that were shut are open; and the clients of
+    /// sessions on which everybody has replied.
     pub(super) fn answer_resumed(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
         let away = self.owed.iter().filter(|owed| owed.to != self.own);
         let strays = away.flat_map(|owed| self.stray_shards(replicated, owed.session));
@@ -388,7 +392,7 @@ impl Estate {
         });
     }
 
-    /// The log says that a session is over.
+    /// The log has ended a session.
     pub(super) fn session_closed(&mut self, session: SessionId, out: &mut Out) {
         if self.table.hosts(session) {
             out.tells.push(Tell::Closed { session });
@@ -416,7 +420,7 @@ fn stale(why: &str) -> Refusal {
     Refusal::new(Word::Stale, why)
 }
 
-/// What a claim says, if it can mean anything.
+/// A claim as a hold, if it can be valid.
 fn claimed(
     replicated: &Replicated,
     session: SessionId,

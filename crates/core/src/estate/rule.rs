@@ -1,10 +1,10 @@
-//! The leader's work: who is in, and which orphans are over. It does no I/O: it is told who was elected, who asks for a read
-//! index and who was answered, and orders what is to be done.
+//! The leader's work: it decides who is in and which orphans have run out. It does no I/O. It is told who was elected, who
+//! asks for a read index and who was answered, and returns orders.
 //!
-//! A start is left out in three steps, because the leader's answers renew leases (case M): its lease is over by the leader's
-//! own count; its reads are refused, and the refusal comes back *after* every answer that was given before; and still nothing
-//! was answered since. What is ordered twice, or for a log that has gone on meanwhile, does no harm: every change says what
-//! it rests on.
+//! A start is left out in three steps, because the leader's answers renew leases (case M). Its lease is over by the leader's
+//! own count; the leader refuses its reads, and confirms that *after* every answer given before; and still nothing was
+//! answered since. An order that is given twice, or for an older state of the log, does no harm: every change says what it
+//! rests on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::session::SessionId;
 /// What the leader wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Answer this start no more, and say so by [`Rule::refused`], once per order, after every answer that was given before.
+    /// Stop answering this start. Confirm with [`Rule::refused`], once per order, after every answer that was given before.
     RefuseReads(Peer),
     /// Answer it again.
     AllowReads(Peer),
@@ -24,44 +24,44 @@ pub enum Order {
     Propose(Change),
 }
 
-/// The rule of a node, while it leads and before.
+/// A node's rule, while it leads and before.
 #[derive(Clone, Debug)]
 pub struct Rule {
     own: Peer,
     lease_ms: u64,
     reign: Option<Reign>,
-    /// Starts whose refusal was ordered. They outlive a reign: an order is answered before the next one is given.
+    /// Starts whose refusal was ordered. They outlive a reign: an order is confirmed before the next one is given.
     refusals: BTreeMap<Peer, Refusal>,
     /// The last start of each node that was seen in a view.
     known: BTreeMap<NodeId, Known>,
-    /// A rule that is broken on purpose, for tests.
+    /// A rule that a test breaks on purpose.
     pub broken: Option<Broken>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// Ordered, and not yet answered.
+    /// Ordered and not yet confirmed.
     Ordered,
     /// In force.
     InForce,
-    /// Ordered in an earlier reign, and not yet answered.
+    /// Ordered in an earlier reign and not yet confirmed.
     Recalled,
-    /// Of no use any more.
+    /// No longer needed.
     Over,
 }
 
-/// From one election to the next.
+/// The time from one election to the next.
 #[derive(Clone, Debug)]
 struct Reign {
     term: u64,
     landlord: Landlord,
-    /// The latest start of each node that asks.
+    /// The latest start of each node that asks for a read index.
     asking: BTreeMap<NodeId, Asking>,
-    /// Whom a view was proposed without. They stay out, whatever they ask.
+    /// Starts that a proposed view leaves out. They stay out, whatever they ask.
     leaving: BTreeSet<Peer>,
-    /// The view that the last proposal rests on, and when that was made.
+    /// The view that the last proposal rests on, and when it was proposed.
     proposed: Option<(Index, u64)>,
-    /// The view that the orphans are of.
+    /// The view for which the orphans were collected.
     viewed: Option<Index>,
     orphans: BTreeMap<SessionId, Orphan>,
 }
@@ -76,27 +76,27 @@ struct Asking {
 #[derive(Clone, Copy, Debug)]
 struct Orphan {
     home: Index,
-    /// When its end is to be proposed: after its TTL, and from then on once per lease.
+    /// When its end is to be proposed: after its TTL, then once per lease.
     due: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
     start: Start,
-    /// Since when it is in.
+    /// When it entered.
     entered: u64,
-    /// How many starts before it have crashed soon.
+    /// How many starts in a row before it crashed soon after entering.
     crashes: u32,
-    /// It has stopped cleanly.
+    /// Whether it has stopped cleanly.
     stopped: bool,
 }
 
 impl Rule {
-    /// A start that has been in for so long has not crashed soon.
+    /// A start that was in for this long did not crash soon.
     pub const STEADY_MS: u64 = 60_000;
-    /// After its first crash a node is let in when it has asked for so long; then for twice as long, and so on.
+    /// How long a node must ask to be let in after its first crash; each further crash doubles it.
     pub const RETURN_MS_MIN: u64 = 1_000;
-    /// It never has to ask for longer.
+    /// Cap on that time.
     pub const RETURN_MS_MAX: u64 = 60_000;
     /// How many ends of orphans are proposed in one tick.
     pub const ENDS_MAX: usize = 1_000;
@@ -113,12 +113,12 @@ impl Rule {
         }
     }
 
-    /// Whether it leads, as far as it was told.
+    /// Whether the node leads, as far as it was told.
     pub fn leads(&self) -> bool {
         self.reign.is_some()
     }
 
-    /// This node leads from now on, in this term.
+    /// This node now leads, in this term.
     pub fn elected(&mut self, now: u64, term: u64) {
         self.deposed();
         let since = match self.broken {
@@ -136,7 +136,7 @@ impl Rule {
         });
     }
 
-    /// It leads no more.
+    /// This node no longer leads.
     pub fn deposed(&mut self) {
         self.reign = None;
         for refusal in self.refusals.values_mut() {
@@ -172,7 +172,7 @@ impl Rule {
         }
     }
 
-    /// A start has stopped cleanly: it does not act any more, whatever it is answered.
+    /// A start has stopped cleanly: it no longer acts, whatever it is answered.
     pub fn gave_back(&mut self, start: Peer) {
         if let Some(reign) = &mut self.reign {
             reign.landlord.gave_back(start);
@@ -182,7 +182,7 @@ impl Rule {
         }
     }
 
-    /// A start gets no answer any more; of those that it got before, [`Rule::answered`] has told.
+    /// A start gets no more answers. [`Rule::answered`] was called for all that it got before.
     pub fn refused(&mut self, start: Peer) {
         if let Some(refusal) = self.refusals.get_mut(&start) {
             *refusal = match refusal {
@@ -193,7 +193,7 @@ impl Rule {
         }
     }
 
-    /// What is to be done now, given the log as far as it is applied here, and who may vote.
+    /// What to do now, given the log as applied here and the voters.
     pub fn tick(&mut self, now: u64, replicated: &Replicated, voters: &[NodeId]) -> Vec<Order> {
         let mut orders = Vec::new();
         let view = replicated.view();
@@ -252,7 +252,7 @@ impl Rule {
         }
     }
 
-    /// Who was let in, and when.
+    /// Notes who was let in, and when.
     fn meet(&mut self, now: u64, reign: &Reign, view: &View) {
         for member in &view.members {
             let before = self.known.get(&member.node);
@@ -285,7 +285,7 @@ impl Rule {
         orders: &mut Vec<Order>,
     ) -> Vec<Peer> {
         let own = self.own;
-        // Whoever alone was ever in has its disk locked: nobody else of that node acts.
+        // A node that was always alone has locked its disk: no other start of it acts.
         let is_alone = voters == [own.0] && view.members.iter().all(|member| member.node == own.0);
         if is_alone {
             return vec![own];
@@ -309,7 +309,7 @@ impl Rule {
         let entering: Vec<_> = coming.iter().filter(waited).copied().collect();
         let voting = members.keys().filter(|node| voters.contains(node));
         let majority = (voting.count() + entering.len()) * 2 > voters.len();
-        // A view needs a majority of the voters. Where only whoever crashed makes one, nobody waits.
+        // A view needs a majority of the voters. If only crashed nodes can complete one, nobody has to wait.
         let entering = if majority { entering } else { coming };
         members.extend(
             entering
@@ -319,7 +319,7 @@ impl Rule {
         members.into_iter().collect()
     }
 
-    /// Whether a member may be left out now; if it should be, but may not yet, brings that about.
+    /// Whether a member may be left out now. If it should be but may not yet, orders what is missing.
     fn may_leave(
         &mut self,
         now: u64,
@@ -332,7 +332,7 @@ impl Rule {
         let (is_over, is_own) = (landlord.is_over(now, peer), peer == self.own);
         let asking = reign.asking.get(&peer.0);
         let later = asking.is_some_and(|asking| asking.start > peer.1);
-        // Whoever asks is there. It was the leader that did not answer, because it was held up.
+        // A start that asks is alive. It was the leader that did not answer, because it was held up.
         let asks = asking.is_some_and(|asking| asking.start == peer.1)
             && asking.is_some_and(|asking| now < asking.last + self.lease_ms);
         let asks = asks && self.broken != Some(Broken::LeavesOutWhoAsks);
@@ -367,7 +367,8 @@ impl Rule {
         known.is_none_or(|known| asking.start > known.start)
     }
 
-    /// For how long a start has to ask before it is let in: a node that crashes again and again has to live for a while first (case X).
+    /// How long a start has to ask before it is let in: a node that keeps crashing has to stay alive for a while first (case
+    /// X).
     fn return_ms(&self, node: NodeId, asking: &Asking) -> u64 {
         let known = self.known.get(&node);
         let known = known.filter(|known| !known.stopped);
@@ -380,7 +381,7 @@ impl Rule {
         }
     }
 
-    /// Ends sessions whose home has left when they have been silent since for as long as they may.
+    /// Ends sessions whose home has left, once they have been silent for their whole TTL since.
     fn judge_orphans(
         &self,
         now: u64,
@@ -388,7 +389,7 @@ impl Rule {
         replicated: &Replicated,
         orders: &mut Vec<Order>,
     ) {
-        // A session is an orphan from a view on, and a later one finds it as it was.
+        // A session becomes an orphan with a view; later views leave its time as it is.
         let index = replicated.view().index;
         if reign.viewed.replace(index) != Some(index) {
             for (session, record) in replicated.sessions() {
@@ -425,7 +426,7 @@ impl Rule {
         });
     }
 
-    /// Takes refusals back that are of no use any more: whoever is out learns that from any answer.
+    /// Takes back refusals that are no longer needed: a start that is out learns that from any answer.
     fn end_refusals(&mut self, view: &View, orders: &mut Vec<Order>) {
         self.refusals.retain(|(node, start), refusal| {
             let over = match refusal {
@@ -442,7 +443,7 @@ impl Rule {
 }
 
 impl Known {
-    /// How many starts have crashed soon, one after the other, if this one has crashed now.
+    /// How many starts in a row have crashed soon after entering, if this one has crashed now.
     fn crashes_at(&self, now: u64) -> u32 {
         match now >= self.entered + Rule::STEADY_MS {
             true => 0,

@@ -1,4 +1,4 @@
-//! The rule, told by hand who asks and who was answered.
+//! The leader's rule, with asks and answers given by hand.
 
 use super::*;
 use crate::limits::Limits;
@@ -20,7 +20,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// The members' leader was elected at 0.
+    /// The leader of these members was elected at 0.
     fn new(members: &[Peer], broken: Option<Broken>) -> Stage {
         let mut rule = Rule::new(peer(1, 1), LEASE_MS);
         rule.broken = broken;
@@ -47,7 +47,7 @@ impl Stage {
         self.rule.tick(now, &self.replicated, &VOTERS)
     }
 
-    /// The members of the view that is proposed now, if one is.
+    /// The members of the view that is proposed now, if any.
     fn proposed(&mut self, now: u64) -> Option<Vec<Peer>> {
         let orders = self.orders(now);
         orders.into_iter().find_map(|order| match order {
@@ -58,7 +58,7 @@ impl Stage {
         })
     }
 
-    /// These nodes, of these starts, ask and are answered.
+    /// These starts ask and are answered.
     fn renew(&mut self, now: u64, peers: &[Peer]) {
         for peer in peers {
             self.rule.asked(now, *peer);
@@ -66,7 +66,7 @@ impl Stage {
         }
     }
 
-    /// Does what is ordered at once.
+    /// Carries out the present orders at once.
     fn obey(&mut self, now: u64) {
         for order in self.orders(now) {
             match order {
@@ -160,7 +160,7 @@ fn a_start_that_is_answered_meanwhile_stays() {
     stage.renew(3_010, &ALL[2..]);
     stage.rule.refused(ALL[2]);
     assert_eq!(stage.orders(3_020), [Order::AllowReads(ALL[2])]);
-    // Once a view without it was proposed, nothing brings it back.
+    // Once a view without it is proposed, nothing brings it back.
     stage.renew(6_000, &ALL[..2]);
     assert_eq!(stage.orders(6_010), [Order::RefuseReads(ALL[2])]);
     stage.rule.refused(ALL[2]);
@@ -169,7 +169,7 @@ fn a_start_that_is_answered_meanwhile_stays() {
     assert_eq!(stage.orders(6_040), []);
 }
 
-/// Whether a new leader removes somebody whose lease was renewed by the one before.
+/// Whether a new leader removes a member whose lease its predecessor renewed.
 fn removes_before_a_lease(broken: Option<Broken>) -> bool {
     let mut stage = Stage::new(&ALL, broken);
     stage.rule.elected(10_000, 6);
@@ -185,8 +185,8 @@ fn a_new_leader_waits_for_a_whole_lease() {
     assert!(removes_before_a_lease(Some(Broken::OldAnswer)));
 }
 
-/// Who is in, and who gets no answer, half a minute after a leader was held up for longer than a lease. All members ask
-/// once per second from then on, and are answered unless they are refused.
+/// Who is in, and who gets no answer, half a minute after a leader was held up for longer than a lease. From then on all
+/// members ask once per second, and are answered unless refused.
 fn after_a_leader_was_held_up(broken: Option<Broken>) -> (Vec<Peer>, BTreeSet<Peer>) {
     let mut stage = Stage::new(&ALL, broken);
     stage.renew(1_000, &ALL);
@@ -323,7 +323,7 @@ fn whoever_is_alone_rules_at_once() {
     let _ = stage.replicated.apply(stamp, view).unwrap();
     assert_eq!(stage.members(), ALL[..1]);
     assert_eq!(stage.rule.tick(1, &stage.replicated, &alone), []);
-    // Whoever was removed from the voters may act for a lease.
+    // A member that was removed from the voters may act for a lease.
     let mut stage = Stage::new(&ALL[..2], None);
     let refused = stage.rule.tick(0, &stage.replicated, &alone);
     assert_eq!(refused, [Order::RefuseReads(ALL[1])]);
@@ -385,7 +385,7 @@ fn an_orphan_ends_after_its_ttl_unless_it_has_resumed() {
     assert_eq!(stage.rule.tick(11_000, &stage.replicated, &alone).len(), 1);
 }
 
-/// How many views there are in ten minutes if a node crashes half a second after it was let in, and starts again at once.
+/// How many views ten minutes have if a node crashes half a second after it was let in, and restarts at once.
 fn views_of_a_crash_loop(broken: Option<Broken>) -> u64 {
     let mut stage = Stage::new(&ALL, broken);
     let (mut start, mut entered) = (1, 0);
@@ -404,7 +404,7 @@ fn views_of_a_crash_loop(broken: Option<Broken>) -> u64 {
 
 #[test]
 fn a_node_that_crashes_again_and_again_is_let_in_more_and_more_rarely() {
-    // The returns wait for 1, 2, 4, 8, 16, 32, 60, 60 … s; after a lease there is a view without the node, too.
+    // The returns wait for 1, 2, 4, 8, 16, 32, 60, 60 … s; after a lease there is also a view without the node.
     let views = views_of_a_crash_loop(None);
     assert!((20..=32).contains(&views), "{views}");
     let storm = views_of_a_crash_loop(Some(Broken::CrashLoop));

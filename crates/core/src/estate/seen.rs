@@ -1,4 +1,4 @@
-//! What nodes show each other of their books and tables, for the walks that look for circles of waits.
+//! What nodes show each other of their books and tables, for the walks that look for cycles of waits.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,18 +11,18 @@ use crate::session::SessionId;
 /// What a home wants to see of another node's books and table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// Its number among those of this home.
+    /// The look's number at this home.
     pub number: u64,
     /// Gates, each with a session that waits there.
     pub gates: Vec<(Name, SessionId)>,
-    /// Sessions, each with what an owner says that it holds.
+    /// Sessions, each with the hold that an owner says it has.
     pub sessions: Vec<(SessionId, Option<(Name, Fence)>)>,
 }
 
-/// What there is to see; nothing of shards that are not open and of sessions that live elsewhere.
+/// The answer to a look. Shards that are not open and sessions that live elsewhere are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Which look this answers.
+    /// The look that this answers.
     pub number: u64,
     /// Gates that the sender owns.
     pub gates: Vec<GateSeen>,
@@ -33,7 +33,7 @@ pub struct Seen {
 /// A gate, as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateSeen {
-    /// Which.
+    /// The gate.
     pub gate: Name,
     /// The number of its shard.
     pub number: Number,
@@ -47,41 +47,41 @@ pub struct GateSeen {
     pub queue: Vec<Queued>,
 }
 
-/// Somebody inside a gate.
+/// A session inside a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insider {
-    /// Who.
+    /// The session.
     pub session: SessionId,
-    /// With which fence.
+    /// The hold's fence.
     pub fence: Fence,
-    /// How.
+    /// The mode.
     pub mode: Mode,
     /// Whether it leads its room.
     pub leads: bool,
 }
 
-/// Somebody who waits at a gate.
+/// A session that waits at a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Who.
+    /// The session.
     pub session: SessionId,
-    /// With which ask of its home.
+    /// The number of its home's ask.
     pub ask: u64,
     /// How it wants to be inside.
     pub mode: Mode,
-    /// What it needs of a room's stay.
+    /// How long it needs of a room's stay.
     pub needs_ms: Option<u64>,
 }
 
 /// A session, as its home sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSeen {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// What its client is blocked for, by ask.
+    /// The waits that block its client, by ask.
     pub waits: Vec<(u64, Name)>,
-    /// What it was said to hold, if it does.
+    /// The hold that was asked about, if it has it.
     pub holds: Option<(Name, Fence)>,
-    /// When it came to its home: the log's index then.
+    /// The log's index when it came to its home.
     pub began: Index,
 }

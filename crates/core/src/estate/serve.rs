@@ -10,22 +10,22 @@ use crate::ownership::{Index, Number, Shard};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
-/// Whether a frame is of the present.
+/// How the entry that a frame names compares with the log applied here.
 pub(super) enum Time {
-    /// The log has said something later.
+    /// The log has a later entry.
     Past,
     Present,
-    /// The log here has not come so far.
+    /// The log here has not come that far.
     Future,
 }
 
 impl Estate {
-    /// Whether a frame speaks of what the log has not said here yet.
+    /// Whether a frame is about an entry that the log here has not reached.
     pub(super) fn is_early(&self, replicated: &Replicated, frame: &Frame) -> bool {
         matches!(self.time_of(replicated, frame), Time::Future)
     }
 
-    /// Takes a frame off a link: it is done, or dropped because the log has overtaken it.
+    /// Takes a frame off a link: it is carried out, or dropped because the log has overtaken it.
     pub(super) fn take_frame(
         &mut self,
         replicated: &Replicated,
@@ -125,7 +125,7 @@ impl Estate {
                 ..
             } => (Some((gate, *number)), Some((*session, *home))),
             Frame::Has { at, .. } if *at > replicated.index() => {
-                // Whoever got it meanwhile must be asked first.
+                // The shard's present owner must be asked first.
                 return Time::Future;
             }
             Frame::Claims { session, home, .. } | Frame::Has { session, home, .. } => {
@@ -195,7 +195,7 @@ impl Estate {
         }
     }
 
-    /// Of what is said under a title.
+    /// The same for a frame about a title.
     fn time_of_title(&self, replicated: &Replicated, shard: Shard, since: Number) -> Time {
         match replicated.ownership().title(shard) {
             Some(title) if since == title.since => Time::Present,
@@ -204,7 +204,7 @@ impl Estate {
         }
     }
 
-    /// Of what is said about an instance: it waits until the instance has begun here.
+    /// The same for a frame about an instance, which waits until the instance has begun here.
     fn time_of_branch(
         &self,
         replicated: &Replicated,
@@ -229,13 +229,13 @@ impl Estate {
             Some(record) if record.home.index == home => Time::Present,
             Some(record) if record.home.index > home => Time::Past,
             _ if home > replicated.index() => Time::Future,
-            // It is over.
+            // The instance has ended.
             _ => Time::Past,
         }
     }
 
-    /// An ask of a home: carried out now, or when the shard is open. What is given back is taken in any case: a claim behind
-    /// it on the link may be what opens the shard.
+    /// An ask of a home: carried out now, or when the shard opens. Releases are always taken: a claim behind one on the link
+    /// may be what opens the shard.
     pub(super) fn serve(&mut self, replicated: &Replicated, home: Peer, ask: Ask, out: &mut Out) {
         let shard = Shard::of(&ask.gate);
         if self.owner_of(replicated, &ask.gate) != Ok(self.own) {
@@ -243,7 +243,7 @@ impl Estate {
         }
         let enters = matches!(ask.command.command(), Command::Lock(_));
         if enters && self.is_spread(replicated, &ask.gate) {
-            // Its home has heard by now that it is to wait there.
+            // By now its home has learned that it is to wait there.
             return;
         }
         let since = self.now.saturating_sub(ask.age_ms);
@@ -276,7 +276,7 @@ impl Estate {
             ..
         } = ask;
         if home == self.own {
-            // It may have been called off meanwhile.
+            // It may have been cancelled meanwhile.
             if self.table.ask(ask).is_none() {
                 return;
             }
@@ -346,7 +346,7 @@ impl Estate {
         self.send(home, frame);
     }
 
-    /// A home does not want an ask's answer any more. If it was granted, the home gives it back when it hears of it.
+    /// A home no longer wants an ask's answer. If the ask was granted, the home gives the grant back when it hears of it.
     fn cancel_guest(&mut self, replicated: &Replicated, home: Peer, ask: u64, gate: &str) {
         if let Some(opening) = self.openings.of_shard(Shard::of(gate)) {
             let other = |(_, of, asked): &(u64, Peer, Ask)| (*of, asked.ask) != (home, ask);
@@ -369,7 +369,7 @@ impl Estate {
     }
 }
 
-/// Of two things that a frame speaks of.
+/// The same for a frame about two things.
 fn of_both(one: Time, other: Time) -> Time {
     match (one, other) {
         (Time::Past, _) | (_, Time::Past) => Time::Past,

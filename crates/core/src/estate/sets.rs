@@ -1,10 +1,10 @@
-//! Sets of gates (`LOCKALL`). If all gates are owned here and free, a set is one step of the books. Otherwise the home
-//! enters them one after the other, in the order of their names, so that sets never wait for each other in a circle; what
-//! it has already is *reserved*: inside as far as its owner is concerned, and reported like any other hold. The client is
-//! told when the set is whole; if the wait ends before that, all of it is given back.
+//! Sets of gates (`LOCKALL`). If all gates are owned here and free, the books enter the set in one step. Otherwise the home
+//! enters the gates one after the other, in the order of their names, so that sets never wait for each other in a cycle. What
+//! it already has is *reserved*: inside as far as the owner is concerned, and reported like any other hold. The client is
+//! told when the set is complete; if the wait ends before that, all of it is given back.
 //!
-//! A set that has to wait is never left to the books, though it could be: there it would stand at all its gates at once, and
-//! keep a place at the second that a set of another node, inside the first, waits for.
+//! A set that has to wait is never left to the books, even if this node owns all of its gates. There it would stand at all of
+//! them at once, and keep a place at the second gate for which another node's set, inside the first, waits.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::ownership::Shard;
 use crate::replicated::{Replicated, no_gate};
 use crate::session::SessionId;
 
-/// The sets of this home's sessions that are not whole.
+/// Incomplete sets of this home's sessions.
 #[derive(Debug, Default)]
 pub(super) struct Sets(BTreeMap<u64, PendingSet>);
 
@@ -35,7 +35,7 @@ struct PendingSet {
     reserved: usize,
     /// The ask for the next one.
     ask: Option<u64>,
-    /// Whether it does not wait for anybody.
+    /// Whether it only tries, and does not wait.
     tries: bool,
     deadline: u64,
     blocking: bool,
@@ -45,7 +45,7 @@ struct PendingSet {
 #[derive(Debug)]
 struct SetLeg {
     gate: Name,
-    /// Its place in the request.
+    /// Its position in the request.
     place: usize,
     /// The `LOCK` for it.
     command: OwnedCommand,
@@ -63,7 +63,7 @@ impl Sets {
         self.0.retain(|_, set| set.session != session);
     }
 
-    /// The client of a set does nothing else from now on. Gives the ask for its next gate; nothing if there is no such set.
+    /// From now on the client is blocked by its set. Returns the ask for the set's next gate; `None` if there is no such set.
     pub(super) fn block(&mut self, set: u64) -> Option<Option<u64>> {
         let set = self.0.get_mut(&set)?;
         set.blocking = true;
@@ -130,7 +130,7 @@ impl Estate {
         answer
     }
 
-    /// What can be refused before anything is entered.
+    /// Finds what can be refused before anything is entered.
     fn check_leg(
         &self,
         replicated: &Replicated,
@@ -154,7 +154,7 @@ impl Estate {
                 format!("session {session} holds gate {gate} already"),
             ));
         }
-        // What is being given back is not waited for.
+        // A hold that is being given back is not waited for.
         let enters = |asked: &Asked| asked.gate == name && matches!(asked.what, What::Enter(_));
         let mut asks = self.table.asks_of(session);
         let waits = asks.any(|ask| self.table.ask(ask).is_some_and(enters));
@@ -170,7 +170,7 @@ impl Estate {
         }
     }
 
-    /// A set whose gates are all owned here, open and free is entered in one step.
+    /// Enters a set in one step if all of its gates are owned here, open and free.
     fn lock_all_here(
         &mut self,
         replicated: &Replicated,
@@ -245,7 +245,7 @@ impl Estate {
         number
     }
 
-    /// Enters gate after gate, until one has to be waited for or the set is whole.
+    /// Enters gate after gate, until one requires waiting or the set is complete.
     fn enter_next(&mut self, replicated: &Replicated, number: u64, out: &mut Out) {
         loop {
             let Some(set) = self.table.sets.0.get_mut(&number) else {
@@ -283,7 +283,7 @@ impl Estate {
         }
     }
 
-    /// The next gate of a set was granted: it is reserved. False if it was not granted.
+    /// The next gate of a set was granted and is now reserved. False if it was not granted.
     fn reserve_next(&mut self, number: u64, answer: &Result<Answer, Refusal>) -> bool {
         let Ok(Answer::Settled(Settled::Entered(grant))) = answer else {
             return false;
@@ -294,13 +294,13 @@ impl Estate {
         let leg = &mut set.legs[set.reserved];
         leg.grant = Some(*grant);
         set.reserved += 1;
-        // If it is owned here; otherwise its owner knows, and the table.
+        // If the gate is owned here; otherwise its owner and the table know.
         self.local
             .set_reserved(set.session, &leg.gate, grant.fence, true);
         true
     }
 
-    /// The ask for the next gate of a set has its answer, which is in the table already.
+    /// The ask for the next gate of a set is answered; the table has the answer already.
     pub(super) fn set_goes_on(
         &mut self,
         replicated: &Replicated,
@@ -317,7 +317,7 @@ impl Estate {
         }
     }
 
-    /// A set is whole: from now on its holds are like any other, and the client is told.
+    /// A set is complete: its holds become like any other, and the client is told.
     fn complete_set(&mut self, replicated: &Replicated, number: u64, out: &mut Out) {
         let Some(mut set) = self.table.sets.0.remove(&number) else {
             return;
@@ -348,7 +348,7 @@ impl Estate {
         out.tells.extend(wanted);
     }
 
-    /// What was reserved is held like anything else from now on.
+    /// What was reserved becomes a normal hold.
     pub(super) fn keep(
         &mut self,
         replicated: &Replicated,
@@ -371,7 +371,7 @@ impl Estate {
         }
     }
 
-    /// A set ends without being whole: what it waits for is called off, what it has is given back, and the client is told.
+    /// A set ends incomplete: its wait is cancelled, what it has is given back, and the client is told.
     pub(super) fn end_set(
         &mut self,
         replicated: &Replicated,
@@ -391,7 +391,7 @@ impl Estate {
         });
     }
 
-    /// Calls off what a set waits for, and gives back what it has.
+    /// Cancels a set's wait, and gives back what it has.
     fn empty_set(&mut self, replicated: &Replicated, number: u64) {
         let Some(set) = self.table.sets.0.get_mut(&number) else {
             return;
@@ -410,7 +410,7 @@ impl Estate {
         }
     }
 
-    /// Gives back what a session holds without its client having asked for that.
+    /// Gives back what a session holds although its client has not asked for that.
     pub(super) fn give_up(
         &mut self,
         replicated: &Replicated,
@@ -452,7 +452,7 @@ impl Estate {
         }
     }
 
-    /// Others wait for something that is reserved: its client hears of it once the set is whole. False if it is not reserved.
+    /// Others wait for a reserved hold: the client hears of it once the set is complete. False if the hold is not reserved.
     pub(super) fn reserved_is_wanted(
         &mut self,
         session: SessionId,
@@ -468,7 +468,7 @@ impl Estate {
         true
     }
 
-    /// Something that was reserved is lost: the set begins anew. False if it was not reserved.
+    /// A reserved hold is lost: the set begins anew. False if it was not reserved.
     pub(super) fn reserved_is_lost(
         &mut self,
         replicated: &Replicated,
@@ -488,7 +488,7 @@ impl Estate {
         true
     }
 
-    /// A session is taken up again: what is reserved for a set that its client was not told of is given back.
+    /// A session is resumed: what is reserved for a set that its client was not told about is given back.
     pub(super) fn sort_reserved(
         &mut self,
         replicated: &Replicated,

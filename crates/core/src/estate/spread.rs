@@ -1,10 +1,10 @@
-//! Gates whose ownership travels by an algorithm (`USING`). Each node keeps its own clients' waits and holds at such a gate in
-//! its own books, and lets them in while the algorithm has let the node in. The shard's owner only begins each *instance* of
-//! the algorithm: one per title, so that everything that was on its way is of the past with the next one.
+//! Gates whose ownership an algorithm moves (`USING`). Each node keeps its own clients' waits and holds at such a gate in its
+//! own books, and lets clients in while the algorithm has let the node in. The shard's owner only begins each *instance* of
+//! the algorithm: one per title, so that the next title turns everything that is on its way into the past.
 //!
-//! Between a new title and the new instance the gate is like any other that is not open yet: homes report what their sessions
-//! hold, and the owner keeps that in its books until it is given back. The owner is let in first, for all of them; then the
-//! others may ask. So it does not matter how many nodes have readers inside when a view changes.
+//! Between a new title and the new instance, the gate is like any other that is not open yet: homes report what their
+//! sessions hold, and the owner keeps that in its books until it is given back. The owner is let in first, on behalf of all
+//! holders; then the others may ask. So it does not matter how many nodes have readers inside when a view changes.
 
 use std::collections::BTreeMap;
 
@@ -28,21 +28,22 @@ use crate::ownership::{Number, Shard, Span};
 use crate::replicated::{Change, Replicated};
 use crate::session::SessionId;
 
-/// How long a `LOCK … WAIT 0` waits for the node to be let in, in milliseconds: nobody here knows whether the gate is free.
+/// How long a `LOCK … WAIT 0` waits for the node to be let in, in milliseconds, because nobody here knows whether the gate is
+/// free.
 pub(super) const TRY_MS: u64 = 200;
 
-/// This node's parts of all gates that are spread over the nodes.
+/// This node's instances of all gates that are spread over the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
     running: BTreeMap<Name, Running>,
-    /// Gates that are to be deleted.
+    /// Gates that are being deleted.
     pub(super) recalls: Recalls,
-    /// The shards that are to get another number, and the one that they had.
+    /// The shards that are to get another number, and their present numbers.
     renewed: BTreeMap<Shard, Number>,
-    /// What instances that are over have counted.
+    /// What ended instances counted.
     counts: BTreeMap<Name, Counts>,
     marks: Marks,
-    /// What they have recorded.
+    /// What ended instances recorded.
     records: Records,
     /// Titles to be proposed.
     pub(super) proposals: Vec<Change>,
@@ -52,40 +53,40 @@ pub(super) struct Spread {
 
 #[derive(Debug)]
 struct Running {
-    /// The title that it belongs to: since which number its owner has the shard.
+    /// The title that it belongs to, by the number under which its owner became the owner.
     since: Number,
-    /// By their numbers in the instance.
+    /// The members, by their numbers in the instance.
     peers: Vec<Peer>,
     owner: Peer,
     branch: Branch,
 }
 
-/// How an instance stands at one node, for whoever looks.
+/// The state of an instance at one node, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchView {
     /// Whether an instance has begun here.
     pub begun: bool,
-    /// Whether this node is in: it may let its clients in.
+    /// Whether the algorithm has let this node in, so that it may let its clients in.
     pub inside: bool,
     /// Whether this node has asked to be let in.
     pub asks: bool,
-    /// What this node has counted, in all instances since it started.
+    /// What this node has counted since it started, over all instances.
     pub counts: Counts,
-    /// The turn that it has, or had last, where one node at a time is in.
+    /// Its present or last turn, where one node at a time is in.
     pub turn: Option<TurnView>,
 }
 
 /// A turn of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnView {
-    /// The instance, and how often it has let this node in.
+    /// The instance, and how many times it has let this node in.
     pub turn: (Number, u64),
-    /// Whether another node is known to wait, or it cannot be known.
+    /// Whether another node is known to wait, or this cannot be known.
     pub wanted: bool,
 }
 
 impl Estate {
-    /// Whether the nodes of a gate run an algorithm for it.
+    /// Whether an algorithm moves the ownership of a gate between the nodes.
     pub fn is_spread(&self, replicated: &Replicated, gate: &str) -> bool {
         replicated.has_spread()
             && self.members.len() > 1
@@ -94,7 +95,7 @@ impl Estate {
                 .is_some_and(|definition| definition.travels.using != Using::Log)
     }
 
-    /// What the instance of a gate is.
+    /// What the instance of a gate needs to know.
     pub fn plan(&self, replicated: &Replicated, gate: &str) -> Option<Plan> {
         let definition = replicated.gate(gate)?;
         Some(Plan {
@@ -104,7 +105,7 @@ impl Estate {
         })
     }
 
-    /// How a gate's instance stands here.
+    /// The state of a gate's instance here.
     pub fn branch(&self, gate: &str) -> BranchView {
         let running = self.spread.running.get(gate);
         let before = self.spread.counts.get(gate).copied().unwrap_or_default();
@@ -122,7 +123,7 @@ impl Estate {
         }
     }
 
-    /// What this node has counted since a moment, as far as it has marks; at most what was counted since.
+    /// What this node has counted since a moment, as far as its marks allow: never more than that.
     pub fn counts_since(&self, gate: &str, since: u64) -> Counts {
         let counts = self.branch(gate).counts;
         self.spread.marks.since(gate, since, counts)
@@ -135,18 +136,19 @@ impl Estate {
         }
     }
 
-    /// The instance that runs here.
+    /// The number of the instance that runs here.
     pub(super) fn instance(&self, gate: &str) -> Option<Number> {
         let running = self.spread.running.get(gate)?;
         Some(running.since)
     }
 
-    /// Whether an instance has begun here, so that the books here say who waits.
+    /// Whether an instance has begun here, so that the books here know who waits.
     pub(super) fn has_begun(&self, gate: &str) -> bool {
         self.spread.running.contains_key(gate)
     }
 
-    /// Who has a hold of a session in its books: for a gate that is spread the home itself, unless it is in the table.
+    /// The node whose books have a hold of a session. For a spread gate that is the home itself, unless the hold is in the
+    /// table.
     pub(super) fn keeper_of(
         &self,
         replicated: &Replicated,
@@ -159,7 +161,7 @@ impl Estate {
         }
     }
 
-    /// To enter a gate that is spread: its clients wait in the books here, or for an instance to begin.
+    /// Enters a spread gate: its clients wait in the books here, or for an instance to begin.
     pub(super) fn ask_spread(
         &mut self,
         replicated: &Replicated,
@@ -182,7 +184,7 @@ impl Estate {
             None => u64::MAX,
         };
         let begun = self.has_begun(&gate);
-        // The home ends it, whatever becomes of the instance meanwhile.
+        // The home ends the wait, whatever happens to the instance meanwhile.
         let command = Command::Lock(Lock {
             wait_ms: (tries && begun && self.local.lets_in(&gate)).then_some(0),
             id: None,
@@ -211,7 +213,7 @@ impl Estate {
         Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))))
     }
 
-    /// Begins the instances of gates in shards of this node that are open.
+    /// Begins the instances of the gates in those shards of this node that are open.
     pub(super) fn begin_instances(
         &mut self,
         replicated: &Replicated,
@@ -230,7 +232,7 @@ impl Estate {
         }
     }
 
-    /// Begins the instance of a gate, if this node owns it and nothing speaks against it.
+    /// Begins the instance of a gate, if this node owns it and nothing prevents it.
     pub(super) fn begin_instance(&mut self, replicated: &Replicated, gate: &Name, out: &mut Out) {
         let shard = Shard::of(gate);
         let may = self.is_spread(replicated, gate)
@@ -244,7 +246,7 @@ impl Estate {
         }
         self.local
             .set_door(gate, Some(Door::Shut), &mut self.events);
-        // Nobody has to be let in first if nobody is inside.
+        // If nobody is inside, nobody has to be let in first.
         let census = self.local.census(gate).unwrap_or_default();
         let go = census.inside == 0 || self.breaks(Broken::EarlyGo);
         for peer in self.members.clone() {
@@ -253,7 +255,7 @@ impl Estate {
         self.start_branch(replicated, self.own, gate, go, out);
     }
 
-    /// An instance begins here. Whoever waited for that waits in the books from now on.
+    /// An instance begins here. Requests that waited for it now wait in the books.
     fn start_branch(
         &mut self,
         replicated: &Replicated,
@@ -317,7 +319,7 @@ impl Estate {
         self.drive(replicated, gate);
     }
 
-    /// Another member says something about an instance that has begun here, or begins now.
+    /// Another member sends a word about an instance that has begun here, or begins now.
     pub(super) fn hear_branch(
         &mut self,
         replicated: &Replicated,
@@ -370,7 +372,7 @@ impl Estate {
                 let refused = running.peers.get(sender as usize) != Some(&from)
                     || running.branch.receive(&parcel, &mut doings).is_err();
                 if refused {
-                    // What was sent is lost to the algorithm: it begins anew.
+                    // The algorithm has lost what was sent: it begins anew.
                     self.renew(replicated, Shard::of(gate));
                 }
             }
@@ -379,7 +381,7 @@ impl Estate {
         self.drive(replicated, gate);
     }
 
-    /// Lets the algorithms see what has happened at their gates. Whether anything had.
+    /// Shows the algorithms what has happened at their gates. Says whether anything had.
     pub(super) fn drive_stirred(&mut self, replicated: &Replicated) -> bool {
         let stirred = self.local.take_stirred();
         for gate in &stirred {
@@ -388,10 +390,10 @@ impl Estate {
         !stirred.is_empty()
     }
 
-    /// Lets a gate's algorithm see who is there, until nothing more comes of it.
+    /// Shows a gate's algorithm who is there, until it wants nothing more.
     fn drive(&mut self, replicated: &Replicated, gate: &Name) {
         self.mark(gate);
-        // Without fences nobody can be admitted; the next number, which is on its way, begins the instance anew.
+        // Without fences nobody can be admitted; the next number is on its way and will begin the instance anew.
         while self.local.has_fences(Shard::of(gate)) {
             let Some(census) = self.local.census(gate) else {
                 return;
@@ -418,7 +420,7 @@ impl Estate {
                 break;
             }
         }
-        // A record must begin with its instance: where there is no more room, even without earlier ones, both begin anew.
+        // A record must begin with its instance. When it is nearly full, both begin anew.
         self.spread.records.make_room();
         let running = self.spread.running.get(gate);
         let recording = running.and_then(|running| running.branch.recording());
@@ -427,7 +429,7 @@ impl Estate {
         }
     }
 
-    /// What is recorded of a gate's instances here, the oldest first.
+    /// The recordings of a gate's instances here, oldest first.
     pub fn recordings(&self, gate: &str) -> impl Iterator<Item = &Recording> {
         let running = self.spread.running.get(gate);
         let running = running.and_then(|running| running.branch.recording());
@@ -488,7 +490,7 @@ impl Estate {
         self.send(to, frame);
     }
 
-    /// Ends the instances whose titles are of the past. What they counted is kept.
+    /// Ends the instances of earlier titles. Their counts are kept.
     pub(super) fn end_instances(&mut self, replicated: &Replicated) {
         let over = |gate: &Name, running: &Running| {
             let title = replicated.ownership().title(Shard::of(gate));
@@ -518,14 +520,14 @@ impl Estate {
         self.local.set_door(gate, None, &mut self.events);
     }
 
-    /// A gate was created: if it is spread, whoever has asked its owner waits for the instance instead.
+    /// A gate was created. If it is spread, requests that its owner had received wait for the instance instead.
     pub(super) fn gate_created(&mut self, replicated: &Replicated, gate: &Name, out: &mut Out) {
         if self.is_spread(replicated, gate) {
             self.begin_instance(replicated, gate, out);
         }
     }
 
-    /// A gate was deleted: whoever waits for it here asks its owner, like for any other name.
+    /// A gate was deleted: requests that wait for it here go to its owner, as for any other name.
     pub(super) fn gate_deleted(&mut self, replicated: &Replicated, gate: &Name) {
         self.end_instance(gate);
         self.spread.records.forget(gate);
@@ -540,12 +542,12 @@ impl Estate {
         }
     }
 
-    /// The instances of a shard's gates are to begin anew: its owner gives it another number.
+    /// The instances of a shard's gates must begin anew: its owner gives it another number.
     pub(super) fn renew(&mut self, replicated: &Replicated, shard: Shard) {
         let Some(title) = replicated.ownership().title(shard) else {
             return;
         };
-        // A number that has risen otherwise has made what was proposed before void.
+        // If the number has risen otherwise, the earlier proposal is void.
         if self.spread.renewed.insert(shard, title.number) == Some(title.number) {
             return;
         }
@@ -567,15 +569,15 @@ impl Estate {
         out.changes.append(&mut self.spread.proposals);
     }
 
-    /// A session has left this home. What it holds at gates that are spread is in these books, and only a new number brings
-    /// it to its new home.
+    /// A session has left this home. Its holds at spread gates are in these books, and only a new number takes them to its
+    /// new home.
     pub(super) fn see_off_spread(&mut self, replicated: &Replicated, session: SessionId) {
         for shard in self.stray_shards(replicated, session) {
             self.renew(replicated, shard);
         }
     }
 
-    /// The shards of others in which these books have holds of a session.
+    /// Other nodes' shards in which these books have holds of a session.
     pub(super) fn stray_shards(&self, replicated: &Replicated, session: SessionId) -> Vec<Shard> {
         if !replicated.has_spread() {
             return Vec::new();

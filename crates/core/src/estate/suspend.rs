@@ -1,4 +1,5 @@
-//! When the lease is over: the node is neither owner nor home, answers nobody as if it were, and keeps nobody waiting.
+//! What happens when the lease is over: the node is neither owner nor home, answers nobody as if it were, and keeps nobody
+//! waiting.
 
 use super::table::What;
 use super::{Broken, Estate, Out, Tell};
@@ -9,8 +10,8 @@ use crate::replicated::Replicated;
 use crate::session::SessionId;
 
 impl Estate {
-    /// The lease is over. Whoever is connected without a session of its own loses what it holds here and now, because nobody
-    /// will wait for it; the others may still resume elsewhere. Nobody waits on.
+    /// The lease is over. Implicit sessions lose what they hold here and now, because nobody will wait for them; opened ones
+    /// may still resume elsewhere. All waits end.
     pub(super) fn suspend(&mut self, replicated: &Replicated, out: &mut Out) {
         if std::mem::replace(&mut self.suspended, true) || self.breaks(Broken::CutOffHolder) {
             return;
@@ -40,8 +41,8 @@ impl Estate {
         }
     }
 
-    /// Answers everybody who waits for something. What was given up stays so, whenever its owner hears of it; what is granted
-    /// later is given back.
+    /// Answers everybody who waits. What was given up stays given up, whenever its owner hears of it; what is granted later
+    /// is given back.
     fn end_asks(&mut self, replicated: &Replicated, out: &mut Out) {
         for (ask, leaves) in self.table.all_asks() {
             let refusal = match leaves {
@@ -57,7 +58,7 @@ impl Estate {
             self.finish(replicated, ask, Err(refusal), out);
         }
         for (session, resuming) in &self.resuming {
-            // The session may still move here: then it is at home, and waits to be resumed once more.
+            // The session may still move here. Then it waits at this home to be resumed again.
             out.tells.push(Tell::Answered {
                 session: *session,
                 ticket: resuming.ticket,
@@ -66,7 +67,7 @@ impl Estate {
         }
     }
 
-    /// What a client here asks for while the lease is over.
+    /// Answers a client's request while the lease is over.
     pub(super) fn ask_without_lease(
         &mut self,
         replicated: &Replicated,
@@ -74,7 +75,7 @@ impl Estate {
         command: &Command<'_>,
     ) -> Result<Answer, Refusal> {
         match command {
-            // Nobody knows of it, so nobody is promised anything by giving it back.
+            // The client does not know of this job, so giving it back promises nothing to anybody.
             Command::GiveBack(taken) if self.table.is_untold(session, *taken) => {
                 self.return_take(replicated, session, *taken);
                 Ok(Answer::Done)
@@ -89,7 +90,7 @@ impl Estate {
         }
     }
 
-    /// The sessions whose home this is, as far as they have a connection or a record here.
+    /// The sessions of this home that have a connection or a record here.
     fn own_sessions(&self) -> Vec<SessionId> {
         let mut own = self.local.session_list();
         own.retain(|session| self.table.hosts(*session));
@@ -98,6 +99,6 @@ impl Estate {
     }
 }
 
-/// What clients are told of it.
+/// What clients are told meanwhile.
 pub(super) const NO_LEASE: &str =
     "this node has not heard from a majority for a whole lease; try another one";

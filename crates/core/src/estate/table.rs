@@ -1,4 +1,4 @@
-//! The table of a home: what its sessions hold at other owners, and what they have asked for and not been answered, wherever.
+//! The table of a home: what its sessions hold at other owners, and their unanswered asks to any owner, this one included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +15,32 @@ use crate::ownership::{Index, Shard};
 use crate::session::{Memo, Memos, SessionId};
 use crate::wait::Ticket;
 
-/// The table.
+/// A home's table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The sessions whose home this is, and since which index of the log.
+    /// The sessions of this home, and the log's index when each came.
     hosted: BTreeMap<SessionId, Index>,
-    /// What they hold in shards of others.
+    /// Their holds in other nodes' shards.
     holds: BTreeMap<(SessionId, Name), HoldCopy>,
-    /// The jobs that they have in hand, of queues of others.
+    /// Their jobs in hand from other nodes' queues.
     takes: BTreeMap<(JobId, SessionId), TableTake>,
     next_ask: u64,
     asks: BTreeMap<u64, Asked>,
-    /// The asks by the time at which they are answered in any case.
+    /// The asks, by when they are answered at the latest.
     deadlines: BTreeSet<(u64, u64)>,
-    /// The asks to enter that block their clients, by the time since when.
+    /// The asks to enter that block their clients, by when they began to.
     blocking: BTreeSet<(u64, u64)>,
-    /// The asks that wait in the books of this very node.
+    /// The asks that wait in this node's own books.
     here: BTreeMap<Ticket, u64>,
     /// Sets that wait for gates of several owners.
     pub(super) sets: Sets,
-    /// What the latest IDs of the sessions were answered.
+    /// The answers to each session's latest IDs.
     memos: BTreeMap<SessionId, Memos>,
-    /// Sessions that are over, and whose end the books are to know as soon as the node acts again.
+    /// Sessions that have ended, which the books are told as soon as the node acts again.
     pub(super) ending: Vec<SessionId>,
 }
 
-/// Something that was asked for and not answered.
+/// An unanswered ask.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) session: SessionId,
@@ -48,32 +48,32 @@ pub(super) struct Asked {
     pub(super) what: What,
     pub(super) command: OwnedCommand,
     pub(super) since: u64,
-    /// When the client is answered whether or not the owner has spoken.
+    /// When the client is answered even if the owner has not replied.
     pub(super) deadline: u64,
     /// Its wait in the books here.
     pub(super) ticket: Option<Ticket>,
-    /// Whether its client does nothing else meanwhile.
+    /// Whether its client is blocked meanwhile.
     pub(super) blocking: bool,
-    /// What its client calls it.
+    /// The ID that its client gave it.
     pub(super) id: Option<Box<str>>,
     /// The set that it is part of.
     pub(super) set: Option<u64>,
-    /// Whether its owner was asked again because it had not heard yet of what was given back before.
+    /// Whether its owner was asked again because it had not yet heard of an earlier release.
     pub(super) again: bool,
 }
 
-/// What kind of thing.
+/// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// To enter, in this mode.
     Enter(Mode),
-    /// To give back a hold, which is off the table already.
+    /// To give back a hold, which the table no longer has.
     Leave,
-    /// To be a reader from now on.
+    /// To become a reader.
     Downgrade,
 }
 
-/// Tickets that clients are given for asks: above those of the books.
+/// Tickets of asks are above those of the books.
 const TICKETS: u64 = 1 << 50;
 
 pub(super) fn ticket_of(ask: u64) -> Ticket {
@@ -89,7 +89,7 @@ impl Table {
         self.hosted.insert(session, began);
     }
 
-    /// When a session came here.
+    /// The log's index when a session came here.
     pub(super) fn began(&self, session: SessionId) -> Option<Index> {
         self.hosted.get(&session).copied()
     }
@@ -104,7 +104,7 @@ impl Table {
         holds.any(|hold| *hold.gate == *gate)
     }
 
-    /// The session has another home, or is over.
+    /// The session has another home, or has ended.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.hosted.remove(&session);
         self.holds.retain(|(of, _), _| *of != session);
@@ -117,7 +117,7 @@ impl Table {
         }
     }
 
-    /// The asks to enter a gate that wait in no books here, in no order.
+    /// The asks to enter a gate that do not wait in the books here, in no particular order.
     pub(super) fn parked_at(&self, gate: &str) -> Vec<u64> {
         let parked = |asked: &Asked| {
             *asked.gate == *gate && asked.ticket.is_none() && matches!(asked.what, What::Enter(_))
@@ -133,7 +133,7 @@ impl Table {
             .map(|(ask, _)| *ask)
     }
 
-    /// The ask of a session to enter a gate, by itself.
+    /// The ask of a session to enter a gate on its own, not as part of a set.
     pub(super) fn entering(&self, session: SessionId, gate: &Name) -> Option<u64> {
         let mut asks = self.asks.iter();
         let entering = |asked: &Asked| matches!(asked.what, What::Enter(_)) && asked.set.is_none();
@@ -142,7 +142,7 @@ impl Table {
         found.map(|(ask, _)| *ask)
     }
 
-    /// Somebody who waits to enter says in which way now.
+    /// A request that waits to enter changes its mode.
     pub(super) fn rephrase(&mut self, ask: u64, mode: Mode, command: OwnedCommand) {
         if let Some(asked) = self.asks.get_mut(&ask) {
             asked.what = What::Enter(mode);
@@ -163,18 +163,18 @@ impl Table {
         ask
     }
 
-    /// A number for something that is no ask of an owner.
+    /// A number for something other than an ask.
     pub(super) fn fresh_number(&mut self) -> u64 {
         self.next_ask += 1;
         self.next_ask
     }
 
-    /// A ticket for something that is no ask of an owner.
+    /// A ticket for something other than an ask.
     pub(super) fn fresh_ticket(&mut self) -> Ticket {
         ticket_of(self.fresh_number())
     }
 
-    /// What an ID of a session was answered.
+    /// The answer to an ID of a session.
     pub(super) fn recall(&self, session: SessionId, id: &str) -> Option<&Memo> {
         self.memos.get(&session)?.recall(id)
     }
@@ -190,7 +190,7 @@ impl Table {
         }
     }
 
-    /// Says whether the client of an ask does nothing else meanwhile.
+    /// Sets whether an ask blocks its client.
     pub(super) fn set_blocking(&mut self, ask: u64, blocking: bool) {
         let Some(asked) = self.asks.get_mut(&ask) else {
             return;
@@ -202,13 +202,13 @@ impl Table {
         };
     }
 
-    /// Whether an ask may be repeated: once.
+    /// Whether an ask may be repeated, which it may once.
     pub(super) fn first_try(&mut self, ask: u64) -> bool {
         let asked = self.asks.get_mut(&ask);
         asked.is_some_and(|asked| !std::mem::replace(&mut asked.again, true))
     }
 
-    /// The client of a session is gone: nobody is blocked in a call.
+    /// The client of a session is gone: none of its asks blocks it.
     pub(super) fn unblock(&mut self, session: SessionId) {
         let asks: Vec<u64> = self.asks_of(session).collect();
         for ask in asks {
@@ -217,12 +217,12 @@ impl Table {
         self.sets.unblock(session);
     }
 
-    /// Since when somebody is blocked who waits to enter.
+    /// Since when the session has been blocked that has waited longest to enter.
     pub(super) fn blocked_since(&self) -> Option<u64> {
         self.blocking.first().map(|(since, _)| *since)
     }
 
-    /// The sessions that are blocked since then, waiting to enter.
+    /// The sessions that have been blocked since then or before, waiting to enter.
     pub(super) fn blocked_until(&self, since: u64) -> BTreeSet<SessionId> {
         let asks = self.blocking.range(..=(since, u64::MAX));
         asks.map(|(_, ask)| self.asks[ask].session).collect()
@@ -265,7 +265,7 @@ impl Table {
         self.here.get(&ticket).copied()
     }
 
-    /// The asks that have to do with some shards, in the order in which they were asked.
+    /// The asks at gates of some shards, in the order in which they were made.
     pub(super) fn asks_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<u64> {
         let mut asks: Vec<(u64, u64)> = self
             .asks
@@ -305,13 +305,13 @@ impl Table {
         self.holds.remove(&(session, gate.clone()))
     }
 
-    /// A hold is part of a set no longer; false if it is not here, or was none before.
+    /// A hold is no longer part of a set. False if it is not here, or was not part of one.
     pub(super) fn keep(&mut self, session: SessionId, gate: &Name) -> bool {
         let hold = self.holds.get_mut(&(session, gate.clone()));
         hold.is_some_and(|hold| std::mem::take(&mut hold.reserved))
     }
 
-    /// The owner says that a hold is over, unless it is another one by now.
+    /// The owner says that a hold is over; a newer hold at the same gate stays.
     pub(super) fn lose(&mut self, session: SessionId, gate: &Name, fence: Fence) {
         if self
             .hold(session, gate)
@@ -328,7 +328,7 @@ impl Table {
             .map(|(_, hold)| hold)
     }
 
-    /// What is held in some shards.
+    /// The holds in some shards.
     pub(super) fn holds_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<HoldCopy> {
         let holds = self.holds.values();
         holds
@@ -337,7 +337,7 @@ impl Table {
             .collect()
     }
 
-    /// A job is in hand. An earlier word about a later take of the same job changes nothing.
+    /// A job is in hand. Old news about a job that has been taken again since changes nothing.
     pub(super) fn write_take(&mut self, take: TableTake) {
         let key = (take.take.job, take.take.session);
         let known = self.takes.get(&key);
@@ -351,13 +351,13 @@ impl Table {
         take.filter(|take| take.take.attempt == taken.attempt)
     }
 
-    /// Whether a session has a job in hand of which its client has not heard.
+    /// Whether a session has a job in hand of which its client does not know.
     pub(super) fn is_untold(&self, session: SessionId, taken: Taken) -> bool {
         let take = self.takes.get(&(taken.job, session));
         take.is_some_and(|take| take.take.attempt == taken.attempt && !take.told)
     }
 
-    /// The shard of the queue of a job that somebody has in hand.
+    /// The shard of the queue of a job in hand.
     pub(super) fn shard_of(&self, job: JobId) -> Option<Shard> {
         let of_job = (job, SessionId::FIRST)..=(job, SessionId::LAST);
         let last = self
@@ -367,7 +367,7 @@ impl Table {
         last.map(|(_, take)| take.take.shard)
     }
 
-    /// The client hears of a take, if there is one.
+    /// Marks a take as known to its client. False if there is no such take.
     pub(super) fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
         let take = self.found_take(session, taken);
         take.map(|take| take.told = true).is_some()
@@ -379,7 +379,7 @@ impl Table {
         Some(take)
     }
 
-    /// An entry of the log has moved a job: whoever had taken it before has it no longer.
+    /// An entry of the log has moved a job: earlier takes of it are over.
     pub(super) fn settle_takes(&mut self, job: JobId, entry: Index) {
         let of_job = self
             .takes
@@ -396,13 +396,13 @@ impl Table {
         takes.filter(|take| take.session == session).collect()
     }
 
-    /// The jobs in hand of queues of some shards.
+    /// The jobs in hand of queues in some shards.
     pub(super) fn takes_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<TakeCopy> {
         let takes = self.takes.values().map(|take| take.take);
         takes.filter(|take| shards(take.shard)).collect()
     }
 
-    /// An owner is out, and its replies with it: nobody will hear of what it gave and did not tell.
+    /// An owner is out, and its replies with it: nobody will hear of jobs that it gave out and did not announce.
     pub(super) fn drop_untold(
         &mut self,
         owner: (crate::ownership::NodeId, crate::ownership::Start),

@@ -1,6 +1,6 @@
-//! Jobs of queues that one node owns and sessions of all nodes take from. A take is written down twice, as a hold is: in the
+//! Jobs of queues that one node owns and sessions of all nodes take from. A take is recorded twice, as a hold is: in the
 //! books of the queue's owner and in the table of the session's home. The owner tells the home of a guest before the guest is
-//! answered. What becomes of a job through the log every home sees for itself.
+//! answered. What the log does with a job, every home sees for itself.
 
 use super::frame::{Frame, InHand};
 use super::serve::Time;
@@ -15,12 +15,12 @@ use crate::replicated::{JobOutcome, Lost, Replicated};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// Whether a call that names a shard's number and a session's home can be carried out here.
+/// Whether this node can carry out a call that names a shard's number and a session's home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// At once.
     Now,
-    /// The log here has not come so far, or not everybody has reported what is in hand.
+    /// The log here has not come that far, or not everybody has reported what is in hand.
     Wait,
     /// Never: another node is the owner, or the session has another home.
     Moved,
@@ -30,16 +30,16 @@ pub enum Stands {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableTake {
     pub(super) take: TakeCopy,
-    /// The index up to which its owner had applied the log: what later entries say of the job ends this take.
+    /// How far its owner had applied the log: a later entry about the job ends this take.
     pub(super) at: Index,
-    /// Who said so.
+    /// The owner that said so.
     pub(super) from: Peer,
     /// Whether the client knows of it.
     pub(super) told: bool,
 }
 
 impl Estate {
-    /// Whether a call about a queue of this shard, for a session with this home, can be carried out here.
+    /// Whether this node can carry out a call about a queue of this shard, for a session with this home.
     pub fn call_stands(
         &self,
         replicated: &Replicated,
@@ -55,8 +55,8 @@ impl Estate {
         }
     }
 
-    /// Carries out a job command of a session whose home is another member, which has sent it here.
-    /// [`Answer::Waiting`] means that a [`Tell::Answered`] or a [`Tell::Moved`] with this ticket will follow here.
+    /// Carries out a job command that another member has sent here for one of its sessions. [`Answer::Waiting`] means that a
+    /// [`Tell::Answered`] or a [`Tell::Moved`] with this ticket will follow here.
     pub fn ask_as_guest(
         &mut self,
         now: u64,
@@ -102,7 +102,7 @@ impl Estate {
         answer
     }
 
-    /// A job command, of a session here or elsewhere, in the books.
+    /// Carries out a job command in the books, for a session here or elsewhere.
     pub(super) fn ask_for_job(
         &mut self,
         replicated: &Replicated,
@@ -123,7 +123,7 @@ impl Estate {
         Ok(answer)
     }
 
-    /// A session has got a job. If its home is elsewhere, that hears of it before the session does.
+    /// A session has got a job. If its home is elsewhere, the home hears of it before the session does.
     fn took(&mut self, replicated: &Replicated, home: Peer, session: SessionId, taken: Taken) {
         let Some(shard) = shard_of(replicated, taken.job) else {
             return;
@@ -145,7 +145,7 @@ impl Estate {
         self.send(home, Frame::Took { take, number });
     }
 
-    /// A take that waited is over: with a job, or without.
+    /// A take that waited is over, with or without a job.
     pub(super) fn take_settled(
         &mut self,
         replicated: &Replicated,
@@ -164,7 +164,7 @@ impl Estate {
         });
     }
 
-    /// Takes that waited here wait nowhere now.
+    /// Takes that waited here no longer wait anywhere.
     pub(super) fn takes_moved(
         &mut self,
         takes: impl IntoIterator<Item = (SessionId, Ticket)>,
@@ -176,7 +176,7 @@ impl Estate {
         }
     }
 
-    /// Nobody waits for a job here any more.
+    /// Ends all waits for jobs here.
     pub(super) fn end_takers(&mut self, out: &mut Out) {
         let mut takers = Vec::new();
         for session in self.local.session_list() {
@@ -201,31 +201,31 @@ impl Estate {
         }
     }
 
-    /// The reply to a take has come with a job: whether its client may hear of it. If not, the log has overtaken it, and the
-    /// take is to be asked for again.
+    /// The reply to a take has brought a job. Says whether its client may hear of it; if not, the log has overtaken the
+    /// reply, and the job must be asked for again.
     pub fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
         if self.table.tell_take(session, taken) {
             return true;
         }
-        // The queue may be owned here by now.
+        // This node may own the queue by now.
         let held = self.local.held_job(taken.job);
         held.is_some_and(|held| {
             (held.session, held.attempt, held.settling) == (Some(session), taken.attempt, false)
         })
     }
 
-    /// The shard of a job's queue: for a job in hand as its owner says, because the log here may be behind.
+    /// The shard of a job's queue. For a job in hand the owner's word counts, because the log here may be behind.
     pub fn job_shard(&self, replicated: &Replicated, job: JobId) -> Option<Shard> {
         let in_hand = self.table.shard_of(job);
         in_hand.or_else(|| shard_of(replicated, job))
     }
 
-    /// A client gives a job back: from now on no new owner hears of it, whatever becomes of the call.
+    /// A client gives a job back: from now on no new owner hears of this take, whatever happens to the call.
     pub fn gives_up(&mut self, session: SessionId, taken: Taken) {
         self.table.strike_take(session, taken);
     }
 
-    /// Gives back a job of another owner's queue that a session of this home has. False if it has not.
+    /// Gives back a job that a session of this home has from another owner's queue. False if it has not.
     pub(super) fn return_take(
         &mut self,
         replicated: &Replicated,
@@ -249,7 +249,7 @@ impl Estate {
         true
     }
 
-    /// All of them.
+    /// Gives back all of them.
     pub(super) fn return_takes(&mut self, replicated: &Replicated, session: SessionId) {
         for take in self.table.takes_of(session) {
             let TakeCopy { job, attempt, .. } = take;
@@ -263,7 +263,7 @@ impl Estate {
             .leave_job(session, replicated, taken, &mut self.events);
     }
 
-    /// The log has spoken of jobs: whoever had them in hand has not any more.
+    /// The log has changed jobs: whoever had them in hand no longer does.
     pub(super) fn strike_by_log(&mut self, replicated: &Replicated, outcomes: &[JobOutcome]) {
         for outcome in outcomes {
             let job = match outcome {
@@ -287,7 +287,7 @@ impl Estate {
         }
     }
 
-    /// What is to be logged of workers that died.
+    /// What to log about workers that died.
     pub(super) fn lost(&self, replicated: &Replicated, jobs: &[(JobId, Fence)]) -> Vec<Lost> {
         let lost = jobs.iter().map(|(job, attempt)| Lost {
             job: *job,
@@ -301,7 +301,7 @@ impl Estate {
         lost.collect()
     }
 
-    /// Lines hand out what this node owns and knows everything of.
+    /// Sets which lines hand out jobs: those of shards that this node owns and on which everybody has reported.
     pub(super) fn set_lines(&mut self, replicated: &Replicated) {
         let at_once = self.breaks(Broken::OpenAtOnce);
         let Estate {
@@ -347,7 +347,7 @@ impl Estate {
     }
 }
 
-/// The shard of the queue in which a job lies.
+/// The shard of a job's queue.
 fn shard_of(replicated: &Replicated, job: JobId) -> Option<Shard> {
     let queue = replicated.job(job).ok()?.queue;
     replicated.queue(queue).map(crate::replicated::Queue::shard)

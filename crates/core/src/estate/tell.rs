@@ -1,4 +1,4 @@
-//! Passing on what the books tell: to the clients here, and to the homes of the others.
+//! Passes on what the books report: to clients here, and to the homes of other sessions.
 
 use super::frame::{Frame, TellWord};
 use super::{Estate, Out, Tell};
@@ -12,7 +12,7 @@ use crate::session::SessionId;
 use crate::wait::Ticket;
 
 impl Estate {
-    /// What the books told goes to the clients here, and to the homes of the others.
+    /// Passes on what the books reported, to clients here and to the homes of other sessions.
     pub(super) fn pass_on(&mut self, replicated: &Replicated, out: &mut Out) {
         while !self.events.is_empty() {
             for event in std::mem::take(&mut self.events) {
@@ -104,7 +104,7 @@ impl Estate {
         if let Some(ask) = self.table.of_ticket(ticket) {
             return self.finish(replicated, ask, Ok(Answer::Settled(settled)), out);
         }
-        // Nobody waits for it any more: it was granted in the moment in which it was called off.
+        // Nobody waits for it any more: it was granted just as it was cancelled.
         let fences = match settled {
             Settled::Entered(grant) => vec![grant.fence],
             Settled::EnteredAll(grants) => grants.iter().map(|grant| grant.fence).collect(),
@@ -120,12 +120,12 @@ impl Estate {
                 fence: Some(hold.fence),
             };
             let events = &mut self.events;
-            // If it is over already, there is nothing to give back.
+            // If the hold is over already, there is nothing to give back.
             let _ = (self.local).apply(self.now, replicated, session, &command, events);
         }
     }
 
-    /// Tells a holder something, here or through its home.
+    /// Tells a holder something, directly or through its home.
     fn tell(
         &mut self,
         replicated: &Replicated,
@@ -152,7 +152,7 @@ impl Estate {
         self.send(home, frame);
     }
 
-    /// A holder whose home this is, is told something.
+    /// Tells a holder whose home this is.
     pub(super) fn told(
         &mut self,
         replicated: &Replicated,

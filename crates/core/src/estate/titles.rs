@@ -1,5 +1,5 @@
-//! What a new title means: the former owner forgets its books, every member reports to the new one what its sessions hold
-//! there and asks again for what was not answered, and the new one opens the shard when it has heard everybody.
+//! What a new title means. The former owner forgets its books; every member reports to the new owner what its sessions hold
+//! there and repeats its unanswered asks; the new owner opens the shard when it has heard from everybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,11 +57,11 @@ impl Estate {
             self.note_moves(&came, &went);
         }
         if moved.is_empty() {
-            // Shards under a further number of the same owner: some may have waited for that.
+            // Shards under a new number of the same owner: some requests may have waited for that.
             self.local.renewed(replicated, &mut self.events);
         }
         if !gained.is_empty() {
-            // Whoever joins with this very view had no sessions before it.
+            // A member that joins with this very view had no sessions before it.
             let heard = match viewed {
                 true => before,
                 false => self.members.clone(),
@@ -72,8 +72,8 @@ impl Estate {
         self.set_lines(replicated);
     }
 
-    /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table; so does what is
-    /// kept here of gates that are spread, in all shards with a new title.
+    /// These shards now belong to others. What sessions of this home hold there, or wait for, goes into the table; so do the
+    /// holds kept here at spread gates, in all shards with a new title.
     fn lose_shards(
         &mut self,
         replicated: &Replicated,
@@ -114,7 +114,8 @@ impl Estate {
         }
     }
 
-    /// A start is out. Its implicit sessions ended with it; its opened ones keep what they hold, and nobody speaks for them.
+    /// A start has left. Its implicit sessions ended with it; its opened ones keep what they hold, and nobody speaks for
+    /// them.
     fn peer_left(&mut self, replicated: &Replicated, peer: Peer, out: &mut Out) {
         let sessions = replicated.sessions();
         let orphans = sessions.filter(|(_, record)| (record.home.node, record.home.start) == peer);
@@ -157,7 +158,7 @@ impl Estate {
         }
     }
 
-    /// These shards are this node's. It knows at once what its own sessions hold there.
+    /// These shards now belong to this node. It knows at once what its own sessions hold there.
     fn gain_shards(
         &mut self,
         replicated: &Replicated,
@@ -201,7 +202,7 @@ impl Estate {
         });
     }
 
-    /// Tells every new owner what the sessions of this home hold in what it has got, and asks again for the rest.
+    /// Tells every new owner what the sessions of this home hold in its new shards, and repeats the unanswered asks.
     fn report(
         &mut self,
         replicated: &Replicated,
@@ -243,7 +244,7 @@ impl Estate {
                 continue;
             }
             match asked.what {
-                // Nobody has reported it, so it is given back.
+                // Nobody has reported it, so it counts as given back.
                 What::Leave => self.finish(replicated, ask, Ok(Answer::Done), out),
                 _ => {
                     if let Ok(owner) = self.owner_of(replicated, &asked.gate.clone()) {
@@ -255,7 +256,7 @@ impl Estate {
         self.ask_new_owners(replicated, &takers);
     }
 
-    /// What sessions claim that are being taken up again here: until everybody has said what they have, that is reported.
+    /// What the sessions that are being resumed here claim. It is reported until everybody has said what they have.
     fn claims_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<HoldCopy> {
         let here = self
             .resuming
@@ -306,7 +307,7 @@ impl Estate {
         opening.missing.remove(&from);
         opening.moved.retain(|_, (home, _)| *home != from);
         let shards = opening.shards.clone();
-        // A report may be older than the end of a session that it speaks of.
+        // A report may be older than the end of a session that it names.
         let is_over = |session: SessionId| {
             let over = !session.is_implicit() && replicated.session(session).is_none();
             over && !self.breaks(Broken::ReportOfDead)
@@ -331,13 +332,13 @@ impl Estate {
     }
 }
 
-/// The shards that have another owner, or another start of the same one, with both titles.
+/// The shards that have another owner, or another start of it, with both titles.
 fn moved(before: &Ownership, replicated: &Replicated) -> BTreeMap<Shard, (Option<Title>, Title)> {
     let mut moved = BTreeMap::new();
     for (shards, to) in replicated.ownership().runs() {
         let mut at = *shards.start();
         loop {
-            // As far as the former title goes.
+            // Up to where the former title ends.
             let from = before.title(Shard(at));
             let last = before.last_of_run(Shard(at)).0.min(*shards.end());
             let stays = from.is_some_and(|from| {

@@ -1,11 +1,11 @@
-//! Walks: the home of sessions that hold something and have waited for a while looks whether they wait in a circle. It goes
-//! from owner to home to owner: who is in the way, does it still hold that fence, what does it wait for? A shard that is not
-//! open, and whoever does not know, end the walk there.
+//! Walks: the home of sessions that hold something and have waited for a while checks whether they wait in a cycle. A walk
+//! goes from owner to home to owner: who is in the way, does it still hold that fence, what does it wait for? It ends at a
+//! shard that is not open, and at a node that does not know.
 //!
-//! Nodes are seen one after the other, so what was seen may never have been so at one time. Therefore a walk that has found
-//! a [`Knot`] goes round once more. If all waits and fences are the same, they were so all the time between the rounds: the
-//! knot was real, and it stays until somebody is refused. That is the knot's victim, and only its home acts, on its own wait;
-//! every other home that finds the knot leaves it to that one.
+//! A walk sees one node after the other, so what it saw may never have been true all at one time. Therefore a walk that has
+//! found a [`Knot`] goes round once more. If all waits and fences are the same, they lasted all the time between the rounds:
+//! the knot was real, and it stays until one of its sessions is refused. That is the knot's victim, and only the victim's
+//! home acts, on its own wait; every other home that finds the knot leaves it alone.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,35 +21,36 @@ use crate::ownership::Shard;
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
-/// A session walks after it has waited for so long, in milliseconds.
+/// How long a session has waited before it walks, in milliseconds.
 const PATIENCE_MS: u64 = 200;
-/// A home begins a walk at most so often: two per second.
+/// Minimum time between two walks of a home: two per second.
 const PACE_MS: u64 = 500;
-/// A walk that has taken so long is given up.
+/// A walk that takes longer is given up.
 const WALK_MS_MAX: u64 = 5_000;
-/// So many sessions of a home begin a walk together; the others are next.
+/// Cap on sessions of a home that begin one walk; the others are next.
 const ROOTS_MAX: usize = 64;
-/// So many times a walk goes on to nodes that it was sent to by what it has seen; each time at most one frame to every member.
+/// Cap on how often a walk follows what it has seen to further nodes, each time with at most one frame to every member.
 const STEPS_MAX: usize = 64;
-/// So many gates and so many holders and waiters are looked at. Whoever is not is taken for one who can still give way.
+/// Caps on the gates, and on the holders and waiters, that are looked at. Sessions beyond them are assumed to give way
+/// eventually.
 const GATES_MAX: usize = 64;
 const PEOPLE_MAX: usize = 512;
-/// So many of those inside a gate, and of those who wait there, are shown; whoever was asked for always is.
+/// Cap on holders, and on waiters, shown per gate. A session that was asked about is always shown.
 const SHOWN_MAX: usize = 64;
 
 /// A gate, with a session that waits there.
 type AtGate = (Name, SessionId);
-/// A session, with what an owner says that it holds.
+/// A session, with the hold that an owner says it has.
 type OfSession = (SessionId, Option<(Name, Fence)>);
 
 /// The walks of a home: one at a time.
 #[derive(Debug, Default)]
 pub(super) struct Walks {
-    /// Numbers looks.
+    /// The number of the last look.
     number: u64,
     walk: Option<Walk>,
     begun: u64,
-    /// Who was the last to begin one, where there are too many.
+    /// The last session that began a walk, where there are too many.
     last: Option<SessionId>,
 }
 
@@ -60,15 +61,15 @@ struct Walk {
     sight: Sight,
     gates: BTreeSet<Name>,
     sessions: BTreeSet<OfSession>,
-    /// Who has not answered.
+    /// Members that have not answered.
     missing: BTreeSet<Peer>,
     steps: usize,
-    /// What was found, while it goes round once more.
+    /// What was found, during the second round.
     found: Option<Vec<Knot>>,
 }
 
 impl Walks {
-    /// When the next walk begins, if somebody waits since then.
+    /// When the next walk begins, if somebody has waited since then.
     pub(super) fn next(&self, blocked_since: Option<u64>) -> Option<u64> {
         let ripe = blocked_since? + PATIENCE_MS;
         let pause = match self.walk {
@@ -78,7 +79,7 @@ impl Walks {
         Some(ripe.max(self.begun + pause))
     }
 
-    /// A member is gone, or this node is none: what is under way leads nowhere.
+    /// A member has left, or this node has: the present walk leads nowhere.
     pub(super) fn end(&mut self) {
         self.walk = None;
     }
@@ -97,7 +98,7 @@ impl Walk {
         }
     }
 
-    /// What it has seen the names of and not looked at.
+    /// The gates and sessions that it has heard of and not looked at.
     fn beyond(&self) -> (Vec<AtGate>, Vec<OfSession>) {
         let (mut gates, mut sessions) = (BTreeMap::new(), BTreeSet::new());
         for (session, known) in &self.sight.sessions {
@@ -124,7 +125,7 @@ impl Walk {
 }
 
 impl Estate {
-    /// Begins a walk if somebody has waited for long enough, and it is time.
+    /// Begins a walk if it is time and somebody has waited long enough.
     pub(super) fn walk_if_due(&mut self, replicated: &Replicated, out: &mut Out) {
         let due = self.walks.next(self.table.blocked_since());
         if due.is_none_or(|at| at > self.now) {
@@ -161,14 +162,14 @@ impl Estate {
         self.table.holds_of(session).next().is_some() || self.local.holds_anything(session)
     }
 
-    /// Goes on with a walk until it has to wait for others, or is over.
+    /// Goes on with a walk until it has to wait for others, or has ended.
     fn go_round(&mut self, replicated: &Replicated, mut walk: Walk, out: &mut Out) {
         loop {
             if !walk.missing.is_empty() {
                 self.walks.walk = Some(walk);
                 return;
             }
-            // The second round looks at what was found and at nothing else.
+            // The second round looks only at what was found.
             if walk.found.is_none() && walk.steps < STEPS_MAX {
                 let (gates, sessions) = walk.beyond();
                 if !(gates.is_empty() && sessions.is_empty()) {
@@ -194,7 +195,7 @@ impl Estate {
         }
     }
 
-    /// Looks once more at everything that a knot consists of.
+    /// Looks once more at everything in a knot.
     fn second_round(&mut self, replicated: &Replicated, first: &Walk, knots: Vec<Knot>) -> Walk {
         let members: BTreeSet<SessionId> =
             knots.iter().flat_map(|knot| knot.members.clone()).collect();
@@ -212,7 +213,7 @@ impl Estate {
         walk
     }
 
-    /// Looks at gates and sessions, here at once, elsewhere by asking.
+    /// Looks at gates and sessions: at once where they are here, otherwise by asking.
     fn look(
         &mut self,
         replicated: &Replicated,
@@ -228,7 +229,7 @@ impl Estate {
         };
         for (gate, session) in gates {
             walk.gates.insert(gate.clone());
-            // Where a gate is spread, each node knows a part of those who are there.
+            // Where a gate is spread, each node knows a part of its holders and waiters.
             let keepers = match self.is_spread(replicated, &gate) {
                 true => self.members.clone(),
                 false => self.owner_of(replicated, &gate).into_iter().collect(),
@@ -256,13 +257,13 @@ impl Estate {
         }
     }
 
-    /// Another home looks at what is here.
+    /// Shows another home what it looks for.
     pub(super) fn looked_at(&mut self, replicated: &Replicated, by: Peer, look: &Look) {
         let seen = self.see(replicated, look);
         self.send(by, Frame::Seen(seen));
     }
 
-    /// What was looked at is seen.
+    /// A member has answered a look.
     pub(super) fn saw(&mut self, replicated: &Replicated, from: Peer, seen: Seen, out: &mut Out) {
         let of_walk = |walk: &Walk| walk.number == seen.number && walk.missing.contains(&from);
         if !self.walks.walk.as_ref().is_some_and(of_walk) {
@@ -352,7 +353,7 @@ impl Estate {
         })
     }
 
-    /// The knots are real: whoever of this home is the victim of one is refused.
+    /// The knots are real: refuses their victims that have this home.
     fn refuse_victims(&mut self, replicated: &Replicated, knots: Vec<Knot>, out: &mut Out) {
         for knot in knots {
             let (session, ask) = match self.breaks(Broken::EveryFinder) {
@@ -387,7 +388,7 @@ impl Walk {
         for gate in seen.gates {
             match self.sight.gates.entry(gate.gate.clone()) {
                 Entry::Vacant(place) => drop(place.insert(gate)),
-                // Another part of those at a gate that is spread.
+                // Another part of the sessions at a spread gate.
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
                     known.inside.extend(gate.inside);

@@ -1,5 +1,4 @@
-//! What a gate was created as: its rule, its order and its bounds. A definition is replicated; it never says who is
-//! inside.
+//! How a gate was created: its rule, its order and its bounds. A definition is replicated; it never says who is inside.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +15,15 @@ pub enum Rule {
     Mutex,
     /// Any number of readers, or one writer.
     Shared,
-    /// So many units; a request takes some of them at once.
+    /// This many units; a request takes one or more at once.
     Permits(u32),
     /// Any number of one room (group exclusion).
     Rooms,
-    /// One leader. Nobody creates an election: there is one while somebody campaigns.
+    /// One leader. Elections are not created: one exists while somebody campaigns.
     Election,
 }
 
-/// Who comes first among those who wait.
+/// Who comes first among the waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GateOrder {
     /// First come, first served; classes are ignored.
@@ -39,7 +38,7 @@ pub enum GateOrder {
     Rank,
 }
 
-/// The definition of a gate. [`Definition::check`] says whether it makes sense; what is stored was checked.
+/// The definition of a gate. [`Definition::check`] says whether it is valid; what is stored was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Definition {
     /// Who may be inside together.
@@ -48,7 +47,7 @@ pub struct Definition {
     pub order: GateOrder,
     /// How many priority classes there are.
     pub classes: u32,
-    /// How often a waiter may be passed by later, more urgent ones.
+    /// How often later, more urgent requests may overtake a waiter.
     pub overtakes: u32,
     /// The hold limit: the longest single hold.
     pub lease_ms: Option<u64>,
@@ -61,7 +60,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// A gate with this rule and the defaults: by class and then arrival, 3 classes, overtakes 5, no hold limit.
+    /// A gate with this rule and the defaults: by class, then arrival; 3 classes; 5 overtakes; no hold limit.
     pub fn new(rule: Rule) -> Definition {
         Definition {
             rule,
@@ -85,7 +84,7 @@ impl Definition {
         }
     }
 
-    /// What a name without a definition is to a request, if that can do without one.
+    /// The definition that a name without one has for a request, if the request can do without.
     pub(crate) fn implicit(ask: Ask<'_>) -> Option<Definition> {
         match ask {
             Ask::Plain => Some(Definition::new(Rule::Mutex)),
@@ -109,8 +108,8 @@ impl Definition {
         }
     }
 
-    /// Whether a client may create this. Logs of earlier versions hold definitions that no client may create any more, so
-    /// only [`Definition::check`] judges what comes out of a log.
+    /// Whether a client may create this. Older logs hold definitions that clients may no longer create, so what comes out of
+    /// a log need only pass [`Definition::check`].
     pub fn check_new(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         self.check(limits)?;
         match (self.travels.using, self.order) {
@@ -125,7 +124,7 @@ impl Definition {
         }
     }
 
-    /// Whether this definition makes sense.
+    /// Whether this definition is valid.
     pub fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
         if self.rule == Rule::Election || self.order == GateOrder::Rank {
@@ -191,7 +190,7 @@ impl Definition {
         Ok(())
     }
 
-    /// What a request means at this gate. An implicit gate takes readers whatever its first user asked for.
+    /// What a request means at this gate. An implicit gate accepts readers, whatever its first user asked for.
     pub(crate) fn mode(&self, gate: &str, implicit: bool, ask: Ask<'_>) -> Result<Mode, Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
         match (self.rule, ask) {
@@ -295,7 +294,7 @@ mod tests {
             let limits = SharedLimits::default();
             assert!(definition.check_new(&limits).is_ok(), "{order:?}");
             definition.travels.using = Using::BoxOffice;
-            // Logs of before may hold it.
+            // Older logs may hold it.
             assert!(definition.check(&limits).is_ok(), "{order:?}");
             definition.check_new(&limits).is_ok()
         };

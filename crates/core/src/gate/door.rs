@@ -1,20 +1,19 @@
-//! The door of a gate whose ownership travels by an algorithm: it says whether this node may let anybody in, and counts who
-//! waits for it.
+//! The door of a gate whose ownership an algorithm moves: it says whether this node may let anybody in, and counts who waits.
 
 use super::Mode;
 
 /// Whether this node may let anybody in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// The node is out: nobody.
+    /// The node is out: lets nobody in.
     Shut,
-    /// The node is in: whoever the rule lets in.
+    /// The node is in: lets in whoever the rule admits.
     Open,
-    /// The node is in, and another wants to be: so many in this turn.
+    /// The node is in, and another one waits: lets in this many in this turn.
     Ajar(u32),
 }
 
-/// How somebody wants in, as the box office knows it.
+/// What the box office knows about how somebody wants in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A writer of the most urgent class.
@@ -34,11 +33,11 @@ impl Kind {
     }
 }
 
-/// What stands at such a gate.
+/// The door of such a gate, with its counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeper {
     pub(crate) door: Door,
-    /// How many were let in since it was last shut.
+    /// How many were let in since the door was last shut.
     pub(crate) granted: u32,
     /// How many wait, by kind.
     pub(crate) waiting: [u32; 3],
@@ -57,7 +56,7 @@ impl Keeper {
         }
     }
 
-    /// Somebody was let in.
+    /// Counts an entry.
     pub(crate) fn count(&mut self) {
         self.granted = self.granted.saturating_add(1);
     }

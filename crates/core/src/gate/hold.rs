@@ -1,5 +1,5 @@
-//! One session inside one gate. Holds live in one arena and are linked into two lists, that of their gate (in order
-//! of entry) and that of their session, so that entering and leaving allocate nothing.
+//! One session inside one gate. Holds live in one arena and are linked into two lists, their gate's (in order of entry) and
+//! their session's, so that entering and leaving allocate nothing.
 
 use super::mode::Mode;
 use super::{GateKey, Kind};
@@ -16,20 +16,20 @@ pub(crate) struct Hold {
     pub(crate) mode: Mode,
     pub(crate) fence: Fence,
     pub(crate) since: u64,
-    /// When it was asked for; nothing for one that was inside before it was in these books.
+    /// When it was asked for; `None` if it was inside before these books knew of it.
     pub(crate) asked: Option<u64>,
     pub(crate) kind: Kind,
     /// When the hold limit ends it; `u64::MAX` for never.
     pub(crate) until: u64,
-    /// Tells this hold from an earlier one in the same place.
+    /// Distinguishes this hold from an earlier one in the same place.
     pub(crate) serial: u64,
     /// Whether the holder knows that others wait.
     pub(crate) told: bool,
     /// Whether it entered a crowded gate and is indexed.
     pub(crate) crowded: bool,
-    /// Whether this node knows that it was granted. Only a hold claimed without proof after a crash is not.
+    /// Whether this node knows that it was granted. Only a hold claimed without proof after a crash is not proven.
     pub(crate) proven: bool,
-    /// Whether it is part of a set that is not whole yet: its session was not told of it.
+    /// Whether it is part of an incomplete set, so that its session was not told of it.
     pub(crate) reserved: bool,
     pub(crate) reason: Option<Box<str>>,
     pub(crate) in_gate: Links,

@@ -1,5 +1,5 @@
 //! A gate: one admission mechanism behind every kind of lock. Its parts, one file each: the definition, the mode of a
-//! request, the rule that says who may join whom, the queue with its order, and the holds.
+//! request, the rule that says who may join whom, the ordered queue, and the holds.
 
 mod definition;
 mod door;
@@ -29,7 +29,7 @@ pub(crate) type GateKey = Key<Gate>;
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) name: Name,
-    /// Where its fences come from.
+    /// The shard whose number and count its fences come from.
     pub(crate) shard: Shard,
     pub(crate) definition: Definition,
     pub(crate) standing: Standing,
@@ -44,7 +44,7 @@ pub(crate) struct Gate {
     /// How many holders were not yet told that others wait.
     pub(crate) untold: u32,
     pub(crate) company: Company,
-    /// Who says whether anybody may be let in here, where ownership travels by an algorithm.
+    /// Says whether this node may let anybody in, where an algorithm moves ownership.
     pub(crate) keeper: Option<Box<Keeper>>,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Gate {
 pub(crate) enum Standing {
     /// By its definition in the replicated half.
     Created,
-    /// Because it is in use; gone when idle. A definition that arrived meanwhile takes the name over then.
+    /// Because it is in use; it goes when idle. A definition that arrives meanwhile takes over the name then.
     Implicit { successor: Option<Box<Definition>> },
 }
 
-/// A room's time inside, from its first member's entry until it is empty again.
+/// A room's time inside, from its first member's entry until the room is empty again.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub(crate) room: Name,
@@ -70,7 +70,7 @@ pub(crate) struct Round {
 #[derive(Debug, Default)]
 pub(crate) struct Company {
     pub(crate) fence: Option<Fence>,
-    /// Units granted under this fence, including by those who have left: a stale one of them must stay below the next.
+    /// Units granted under this fence, including those of holders that have left: a stale one must stay below the next fence.
     pub(crate) units: u64,
 }
 
@@ -123,7 +123,7 @@ impl Gate {
         }
     }
 
-    /// When a hold that begins now ends by itself: the hold limit, or the end of the room's stay if that is sooner.
+    /// When a hold that begins now ends by itself: at the hold limit, or at the end of the room's stay if that comes first.
     pub(crate) fn until(&self, now: u64) -> u64 {
         let lease = self
             .definition

@@ -1,14 +1,14 @@
-//! How somebody is inside a gate, and how somebody asks to be.
+//! How a session is inside a gate, and how it asks to be.
 
 use serde::{Deserialize, Serialize};
 
 use crate::job::Body;
 use crate::name::Name;
 
-/// What a request says; what it means depends on the gate's rule.
+/// What a request asks for; what that means depends on the gate's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Ask<'a> {
-    /// Nothing said: exclusive, or one permit.
+    /// No mode given: exclusive, or one permit.
     #[default]
     Plain,
     /// `SHARED`.
@@ -19,7 +19,7 @@ pub enum Ask<'a> {
     Room(&'a str),
     /// `ELECT CAMPAIGN`.
     Lead {
-        /// The highest among the candidates is elected.
+        /// The candidate with the highest rank is elected.
         rank: i64,
         /// What is told of the leader.
         value: &'a [u8],
@@ -33,9 +33,9 @@ pub enum Mode {
     Exclusive,
     /// With other readers.
     Shared,
-    /// With so many units.
+    /// With this many units.
     Permits(u32),
-    /// With others of that room.
+    /// With others of this room.
     Room(Name),
     /// Alone, as the leader of an election.
     Lead(Box<Candidacy>),
@@ -44,7 +44,7 @@ pub enum Mode {
 /// What a candidate says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidacy {
-    /// The highest among the candidates is elected.
+    /// The candidate with the highest rank is elected.
     pub rank: i64,
     /// What is told of the leader: an address, or whatever its followers need.
     pub value: Body,
@@ -64,7 +64,7 @@ impl Mode {
         matches!(self, Mode::Exclusive | Mode::Lead(_))
     }
 
-    /// What a leader or candidate says of itself; nothing at a gate.
+    /// What a leader or candidate says of itself; `None` at a gate.
     pub fn candidacy(&self) -> Option<&Candidacy> {
         match self {
             Mode::Lead(candidacy) => Some(candidacy),
@@ -72,7 +72,7 @@ impl Mode {
         }
     }
 
-    /// Whether two may never be inside together, whoever else is. Permits conflict only by their sum.
+    /// Whether two modes can never be inside together, whoever else is. Permits conflict only by their sum.
     pub fn conflicts(&self, other: &Mode) -> bool {
         match (self, other) {
             (Mode::Shared, Mode::Shared) | (Mode::Permits(_), Mode::Permits(_)) => false,

@@ -1,5 +1,5 @@
-//! The admission rule, the one place that says who may join whom. An [`Occupancy`] starts as those inside and is shown
-//! the waiters in their order; it admits each or not, and counts the admitted as inside from then on.
+//! The admission rule, the one place that says who may join whom. An [`Occupancy`] starts with those inside and is shown the
+//! waiters in order; it admits each or not, and counts those it admits as inside from then on.
 //!
 //! For every rule but rooms the first waiter that does not fit closes the gate for all behind it: that is what keeps a
 //! large request from being starved by small ones. In a room gate the waiters of other rooms do not close it for
@@ -19,7 +19,7 @@ pub(crate) struct Occupancy<'a> {
     units: u64,
     exclusive: bool,
     room: Option<PresentRoom<'a>>,
-    /// The room is not inside yet: a set of it waits elsewhere and only keeps its place.
+    /// The room is not inside yet: one of its sets waits elsewhere and only keeps its place.
     room_is_kept: bool,
     closed: bool,
 }
@@ -29,12 +29,12 @@ pub(crate) struct Occupancy<'a> {
 pub(crate) struct PresentRoom<'a> {
     pub(crate) name: &'a Name,
     pub(crate) door_open: bool,
-    /// What is left of the longest stay.
+    /// What remains of its longest stay.
     pub(crate) left_ms: Option<u64>,
 }
 
 impl<'a> Occupancy<'a> {
-    /// A gate with `count` inside who have `units` permits together, one of them perhaps exclusively.
+    /// A gate with `count` sessions inside, which have `units` permits together; one of them may be exclusive.
     pub(crate) fn inside(
         definition: &'a Definition,
         count: u32,
@@ -58,7 +58,7 @@ impl<'a> Occupancy<'a> {
         self.closed
     }
 
-    /// Shows the next waiter in order. If it may enter, it counts as inside from now on.
+    /// Shows the next waiter. If it may enter, it counts as inside from now on.
     pub(crate) fn admit(&mut self, mode: &'a Mode, needs_ms: Option<u64>) -> bool {
         if self.closed {
             return false;
@@ -100,8 +100,8 @@ impl<'a> Occupancy<'a> {
             self.closed = true;
             return false;
         }
-        // A member that needs longer than what is left waits for the next round; a shorter one may still join. Whoever
-        // does not say needs some time at least.
+        // A member that needs longer than what remains waits for the next round; one that needs less may still join. A member
+        // that does not say needs some time at least.
         if present
             .left_ms
             .is_some_and(|left| needs_ms.unwrap_or(1) > left)

@@ -1,9 +1,9 @@
-//! The order of those who wait at one gate, and the bound on overtaking.
+//! The order of the waiters at one gate, and the bound on overtaking.
 //!
-//! A waiter's place is its rank: preferred readers or writers first, then class, then arrival. When a later waiter is
-//! let in over an earlier one because of its rank, the earlier one was *overtaken*. Once a waiter has been overtaken
-//! as often as the gate allows, it and everybody who came before it go ahead of all others, in order of arrival. In an
-//! election only the candidates' own ranks count, and nobody is spent.
+//! A waiter's place is its rank: preferred readers or writers first, then class, then arrival. When a later waiter is let in
+//! before an earlier one because of its rank, the earlier one was *overtaken*. Once a waiter has been overtaken as often as
+//! the gate allows, it and all who came before it go ahead of all others, in order of arrival. In an election only the
+//! candidates' own ranks count, and there is no bound.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::wait::WaitKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     tier: Tier,
-    /// The class, or what makes the highest rank of an election the lowest here.
+    /// The class; in an election a number that puts the highest rank first.
     class: u64,
     seq: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
-    /// May not be overtaken any more, or came before one who may not.
+    /// May not be overtaken any more, or came before one that may not.
     Spent,
     /// What the gate's order prefers.
     Preferred,
@@ -49,8 +49,8 @@ impl QueuedLeg {
 }
 
 impl Rank {
-    /// The rank of a newcomer. A set is never preferred and always of the default class, so any two sets stand in
-    /// the same order at every gate where they meet: without that they could block each other with no holder at all.
+    /// The rank of a newcomer. A set is never preferred and always of the default class, so any two sets stand in the same
+    /// order at every gate where they meet. Otherwise they could block each other with no holder at all.
     pub(crate) fn new(
         definition: &Definition,
         mode: &Mode,
@@ -96,15 +96,15 @@ impl Rank {
     }
 }
 
-/// Those who wait at one gate, head first.
+/// The waiters at one gate, head first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     queued: VecDeque<QueuedLeg>,
-    /// Everybody who arrived up to this number has [`Tier::Spent`].
+    /// All who arrived up to this number have [`Tier::Spent`].
     spent_up_to: u64,
     /// How many of them are sets.
     sets: usize,
-    /// Nobody stands ahead of one who came earlier, so that nobody can be overtaken.
+    /// No waiter stands ahead of one that came earlier, so nobody can be overtaken.
     by_arrival: bool,
 }
 
@@ -125,7 +125,7 @@ impl Queue {
         self.queued.get(at)
     }
 
-    /// Whether everybody stands in order of arrival, so that entering overtakes nobody.
+    /// Whether all stand in order of arrival, so that entering overtakes nobody.
     pub(crate) fn by_arrival(&self) -> bool {
         self.by_arrival
     }
@@ -151,7 +151,7 @@ impl Queue {
         self.queued.insert(at, queued);
     }
 
-    /// Where the waiter that arrived with this rank stands now.
+    /// The present position of the waiter that arrived with this rank.
     pub(crate) fn position(&self, arrived: Rank) -> usize {
         let rank = self.current(arrived);
         let at = self.queued.partition_point(|e| e.rank < rank);
@@ -159,12 +159,12 @@ impl Queue {
         at
     }
 
-    /// Takes a waiter out without anybody having been overtaken.
+    /// Takes a waiter out; nobody counts as overtaken.
     pub(crate) fn remove(&mut self, arrived: Rank) {
         self.take_out(arrived);
     }
 
-    /// Takes a waiter out because it enters by its rank; those behind it who came earlier were overtaken.
+    /// Takes a waiter out because it enters by its rank; those behind it that came earlier were overtaken.
     pub(crate) fn enter(&mut self, arrived: Rank, overtakes: u32) {
         let at = self.take_out(arrived);
         if self.by_arrival || overtakes == u32::MAX {
@@ -195,13 +195,13 @@ impl Queue {
         at
     }
 
-    /// Restores the boundary of a queue that was stored.
+    /// Restores the boundary of a stored queue.
     pub(crate) fn restore_spent(&mut self, spent_up_to: u64) {
         self.spent_up_to = spent_up_to;
         self.settle_spent();
     }
 
-    /// Moves everybody up to the boundary to the front. Rare: it happens at most once to a waiter.
+    /// Moves all waiters up to the boundary to the front. Rare: it happens at most once to each waiter.
     fn settle_spent(&mut self) {
         for queued in &mut self.queued {
             if queued.rank.seq <= self.spent_up_to {
@@ -226,7 +226,7 @@ mod tests {
     use crate::arena::Arena;
     use crate::gate::Rule;
 
-    /// A queue of classes; the waiters' numbers are their places in the list.
+    /// A queue of classes; the waiters are numbered by their position in the list.
     fn queue(classes: &[u32], overtakes: u32) -> (Queue, Vec<Rank>) {
         let definition = Definition::new(Rule::Mutex);
         let mut keys = Arena::new();
@@ -267,7 +267,7 @@ mod tests {
         queue.enter(ranks[2], 2);
         assert_eq!(order(&queue), [4, 5, 2, 1]);
         queue.enter(ranks[3], 2);
-        // Both were passed twice: they go ahead of the last urgent one, in order of arrival.
+        // Both were overtaken twice: they go ahead of the last urgent one, in order of arrival.
         assert_eq!(order(&queue), [1, 2, 5]);
     }
 

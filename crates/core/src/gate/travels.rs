@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// What a gate was created `USING`, and its `BURST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Travels {
-    /// By which algorithm.
+    /// The algorithm.
     pub using: Using,
-    /// How many grants a node makes in a turn before it hands on, once it knows that another node waits.
+    /// How many grants a node makes per turn before it hands on, once it knows that another node waits.
     pub burst: u32,
 }
 
 impl Travels {
-    /// The burst of a gate that names none.
+    /// The burst of a gate that specifies none.
     pub const BURST_DEFAULT: u32 = 4;
-    /// The largest.
+    /// The largest burst.
     pub const BURST_MAX: u32 = 1_000_000;
 }
 
@@ -36,7 +36,7 @@ pub enum Using {
     BoxOffice,
     /// Everybody's permission (Ricart and Agrawala).
     RicartAgrawala,
-    /// A line that everybody keeps (Lamport).
+    /// A queue of which every node keeps a copy (Lamport).
     Lamport,
     /// The votes of a quorum (Maekawa).
     Maekawa,
@@ -55,7 +55,7 @@ pub enum Using {
 }
 
 impl Using {
-    /// All of them, in the order in which people are told them.
+    /// All of them, in the order in which they are listed.
     pub const ALL: [Using; 11] = [
         Using::Log,
         Using::BoxOffice,
@@ -70,7 +70,7 @@ impl Using {
         Using::TreeQuorum,
     ];
 
-    /// The name by which the laboratory knows it, too.
+    /// The name, which the laboratory uses, too.
     pub fn name(self) -> &'static str {
         match self {
             Using::Log => "log",
@@ -93,7 +93,7 @@ impl Using {
         all.find(|using| using.name() == name)
     }
 
-    /// What goes from node to node, in words.
+    /// What travels from node to node, in words.
     pub fn what_travels(self) -> &'static str {
         match self {
             Using::Log => "the title, in the log",
@@ -106,8 +106,7 @@ impl Using {
         }
     }
 
-    /// Whether whoever is inside always hears that another node waits. If not, a node stays no longer than its own clients
-    /// need it.
+    /// Whether those inside always hear that another node waits. If not, a node stays no longer than its own clients need it.
     pub(crate) fn tells_wanted(self) -> bool {
         matches!(
             self,

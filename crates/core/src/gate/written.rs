@@ -1,5 +1,5 @@
-//! How a definition is written down. Logs of before gates had a choice of algorithms must stay readable, so what was chosen
-//! follows behind only where something was, and a bit that no number of classes reaches says so.
+//! The stored form of a definition. Logs from before gates had a choice of algorithms must stay readable, so the choice
+//! follows at the end only where there was one, and a bit that no number of classes reaches says so.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Definition, Travels};
 
-/// Set in the number of classes if what was chosen follows.
+/// Set in the number of classes if the choice follows.
 const CHOSEN: u32 = 1 << 31;
 const NAME: &str = "Definition";
 const FIELDS: &[&str] = &[
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::gate::{GateOrder, Rule, Using};
 
-    /// As it was written before.
+    /// The stored form before there was a choice.
     #[derive(Serialize)]
     struct Before {
         rule: Rule,

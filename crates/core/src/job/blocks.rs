@@ -1,5 +1,5 @@
-//! All jobs by identity, in blocks that are shared until they change. A snapshot is then a handful of pointers taken
-//! in no time, however many jobs wait; while it is written, a change copies one block of pointers and one job.
+//! All jobs by identity, in blocks that are shared until they change. So a snapshot is a handful of pointers and takes no
+//! time, however many jobs wait; while it is written, a change copies one block of pointers and one job.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Job, JobId};
 
-/// The jobs whose identities share all but their low bits, in order.
+/// The jobs whose identities differ only in their low bits, in order.
 type Block = Vec<Arc<Job>>;
 
 /// How many low bits of an identity lie within a block.
@@ -66,7 +66,7 @@ impl Blocks {
         Some(job)
     }
 
-    /// All jobs with a higher identity, in its order.
+    /// All jobs with a higher identity, in order.
     pub(crate) fn iter_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
         let blocks = self.blocks.range(id.0 >> BLOCK_BITS..);
         let jobs = blocks.flat_map(move |(_, block)| {

@@ -1,5 +1,5 @@
-//! A job's body: bytes that nobody here looks into. It is shared, so that handing it on copies nothing, and stored as
-//! one run of bytes.
+//! A job's body: bytes that nobody here interprets. It is shared, so that passing it on copies nothing, and stored as one run
+//! of bytes.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ pub struct Body(Option<Arc<[u8]>>);
 
 impl From<&[u8]> for Body {
     fn from(bytes: &[u8]) -> Body {
-        // An empty body, which a job by reference has, costs nothing.
+        // A job by reference has an empty body, which costs nothing.
         Body((!bytes.is_empty()).then(|| Arc::from(bytes)))
     }
 }

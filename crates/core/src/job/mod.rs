@@ -1,5 +1,5 @@
-//! Jobs, queues and flows: the words of the queue architecture, shared by both halves. A job is a named unit of work
-//! that lies in one queue and is in at most one pair of hands; a flow says which process may do what with which queue.
+//! Jobs, queues and flows: the words of the queue architecture, shared by both halves. A job is a named unit of work that
+//! lies in one queue and has at most one holder; a flow says which process may do what with which queue.
 
 mod blocks;
 mod body;

@@ -1,5 +1,5 @@
-//! A job as the log knows it: which queue it lies in, at which place, how often its workers died, where it has been.
-//! Who holds it just now is not here: that is the local half's.
+//! A job as the log knows it: its queue and its place there, how often its workers died, where it has been. Who holds it just
+//! now is up to the local half.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use crate::name::Name;
 
-/// The identity of a job, given by the log and never used again.
+/// The identity of a job, given by the log and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u64);
 
-/// The identity of a queue, given by the log and never used again: a queue that was deleted and made anew is another.
+/// The identity of a queue, given by the log and never reused: a queue that is deleted and created again gets another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QueueId(pub u32);
 
@@ -28,17 +28,17 @@ impl fmt::Display for JobId {
 pub struct Job {
     /// Its identity.
     pub id: JobId,
-    /// What its creator calls it; no two living jobs of a flow have the same name.
+    /// The name that its creator gave it; no two living jobs of a flow have the same.
     pub name: Name,
-    /// The queue that it lies in, also while it is held.
+    /// The queue that it lies in, even while it is held.
     pub queue: QueueId,
-    /// Its place: of two jobs in a queue the one with the lower place came first.
+    /// Its place: of two jobs in a queue, the one with the lower place came first.
     pub place: u64,
     /// Its priority class; 0 is most urgent. Only queues ordered by priority look at it.
     pub class: u32,
     /// How many of its workers died or failed in this queue.
     pub deaths: u32,
-    /// If it was rejected: the queue that it came from.
+    /// The queue from which it was rejected, if it was.
     pub rejected_from: Option<QueueId>,
     /// The work itself.
     pub body: Body,
@@ -52,32 +52,32 @@ pub struct Job {
     pub hops: Vec<Hop>,
 }
 
-/// One step of a job's way: out of a queue.
+/// One step of a job: out of a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
     /// The queue that it left.
     pub queue: QueueId,
-    /// When it had come there.
+    /// When it had arrived there.
     pub arrived: u64,
     /// When it left.
     pub left: u64,
     /// How long its last worker held it.
     pub held_ms: u64,
-    /// Who moved it. If the node did because its workers died: [`Hop::LOST_BY`] and the last one, or nothing at all in logs
+    /// Who moved it. If the node did, because its workers died: [`Hop::LOST_BY`] and the last of them, or nothing in logs
     /// that do not say who that was.
     pub by: Arc<str>,
 }
 
 impl Hop {
-    /// Before the name of a worker that died or failed.
+    /// Stands before the name of a worker that died or failed.
     pub const LOST_BY: &str = "lost by ";
 }
 
 impl Job {
-    /// How many hops are remembered; the oldest are forgotten first.
+    /// Cap on remembered hops; the oldest are forgotten first.
     pub const HOPS: usize = 64;
 
-    /// What the job counts for against the limit `job_bytes`.
+    /// How many bytes the job counts for against the limit `job_bytes`.
     pub(crate) fn weight(&self) -> u64 {
         (self.name.len() + self.body.len()) as u64
     }

@@ -1,5 +1,5 @@
-//! What a flow means to the services: its queues with their rules, and for each process the deeds that the graph
-//! allows it. The language that people write is another crate's; here a flow is already checked.
+//! What a flow means to the services: its queues with their rules, and for each process what the graph allows it. The
+//! language that people write is another crate's business; here a flow is already checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,17 +21,17 @@ pub struct Scheme {
 /// How a queue treats its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueRule {
-    /// How many jobs may lie in it, held ones included; more are refused with `FULL`.
+    /// How many jobs may lie in it, including those held; more are refused with `FULL`.
     pub limit: Option<u64>,
     /// Which job is taken first.
     pub order: QueueOrder,
     /// How many deaths or failures of workers a job may cause here before it is rejected.
     pub retries: u32,
-    /// Where it goes then, a queue of the same flow. Without one it stays, at the end of the line.
+    /// The queue of the same flow to which it is rejected. Without one it stays, at the end of its queue.
     pub reject: Option<Name>,
-    /// The users that may administer its jobs besides administrators.
+    /// The users that may administer its jobs, in addition to administrators.
     pub users: BTreeSet<Name>,
-    /// The directory in which programs keep the data of its jobs. Shown to them, never touched here.
+    /// The directory in which programs keep the data of its jobs. It is only shown to them.
     pub directory: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum QueueOrder {
     /// The one that came first.
     #[default]
     Arrival,
-    /// The most urgent class, and of one class the one that came first.
+    /// The most urgent class first; within a class, the job that came first.
     Priority,
     /// The lowest name.
     Key,
@@ -57,7 +57,7 @@ impl QueueOrder {
         }
     }
 
-    /// The order that has a word.
+    /// The order with this word.
     pub(crate) fn of_word(word: &str) -> Option<QueueOrder> {
         let all = [QueueOrder::Arrival, QueueOrder::Priority, QueueOrder::Key];
         all.into_iter().find(|order| order.word() == word)
@@ -67,21 +67,21 @@ impl QueueOrder {
 /// What a process may do with which queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {
-    /// Queues that it creates jobs in.
+    /// Queues in which it creates jobs.
     pub creates: BTreeSet<Name>,
-    /// Queues that it takes from.
+    /// Queues from which it takes.
     pub takes: BTreeSet<Name>,
-    /// Queues that it passes to.
+    /// Queues to which it passes.
     pub passes: BTreeSet<Name>,
-    /// Queues from which it takes jobs that it deletes.
+    /// Queues whose jobs it takes and deletes.
     pub deletes: BTreeSet<Name>,
-    /// How many clients may be presented as this process at a time.
+    /// How many clients may present themselves as this process at a time.
     pub limit: Option<u32>,
     /// The users that may present themselves as this process; empty: every user.
     pub users: BTreeSet<Name>,
 }
 
-/// Something that a process may or may not do with a queue.
+/// Something that a flow may allow a process to do with a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAct {
     /// Create a job in it.
@@ -106,7 +106,7 @@ impl Role {
         queues.contains(queue)
     }
 
-    /// Its arrows: each queue that it puts jobs into, with true, and each that it takes them out of, with false.
+    /// Its arrows: each queue that it puts jobs into, with `true`, and each that it takes jobs from, with `false`.
     pub fn arrows(&self) -> impl Iterator<Item = (&Name, bool)> {
         let into = self.creates.union(&self.passes).map(|queue| (queue, true));
         let out = self.takes.union(&self.deletes).map(|queue| (queue, false));
@@ -127,7 +127,7 @@ impl QueueAct {
 }
 
 impl Scheme {
-    /// Whether the services can run it: its sizes, and that every queue that is named exists.
+    /// Whether the services can run it: its sizes are within the limits, and every queue that it names exists.
     pub(crate) fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let sizes = [
             ("flow_queues", self.queues.len(), limits.flow_queues),

@@ -1,5 +1,5 @@
-//! Who may enter now. The queue of a gate is shown to its rule head first; a set that could enter here but has to
-//! wait elsewhere is counted as inside, so that nobody takes its place, and everybody compatible with it goes on.
+//! Who may enter now. A gate's queue is shown to its rule head first. A set that could enter here but has to wait elsewhere
+//! counts as inside, so that nobody takes its place; requests compatible with it go on.
 
 use super::Local;
 use crate::event::Turn;
@@ -54,25 +54,25 @@ impl Local {
         false
     }
 
-    /// Whether a waiter's turn has come at all of its gates.
+    /// Whether a wait's turn has come at all of its gates.
     pub(super) fn turn_everywhere(&self, now: u64, wait: WaitKey) -> bool {
         let mut legs = self.waits[wait].legs.iter();
         legs.all(|leg| self.turn_at(now, leg.gate, wait))
     }
 
-    /// Whether somebody is kept waiting by those inside this gate or ahead in its queue.
+    /// Whether those inside this gate, or ahead in its queue, keep anybody waiting.
     pub(super) fn somebody_is_blocked(&self, now: u64, g: GateKey) -> bool {
         let mut occupancy = self.occupancy(now, g);
         let mut queue = self.gates[g].queue.iter();
         queue.any(|queued| !occupancy.admit(self.mode(queued), self.waits[queued.wait].needs_ms))
     }
 
-    /// Whether a request fits beside those inside, whoever waits.
+    /// Whether a request could join those inside, ignoring the queue.
     pub(super) fn fits(&self, now: u64, g: GateKey, mode: &Mode, needs_ms: Option<u64>) -> bool {
         self.occupancy(now, g).admit(mode, needs_ms)
     }
 
-    /// By what right a waiter whose turn has come enters this gate.
+    /// What entitles a waiter whose turn has come to enter this gate.
     pub(super) fn right_of(&self, g: GateKey) -> Turn {
         let gate = &self.gates[g];
         match gate.definition.rule {
@@ -81,9 +81,9 @@ impl Local {
         }
     }
 
-    /// The waiters of a gate that enter now and whose entry cannot change the turn of one another: one at a time as long
-    /// as somebody could be overtaken, here or at another gate of a set, since that may change the order; and the leader
-    /// of a room before the others, who go through its door.
+    /// The waiters of a gate that enter now without changing one another's turn. As long as somebody could be overtaken, here
+    /// or at another gate of a set, that is one at a time, because an entry may change the order; and the leader of a room
+    /// comes before the others, who go through its door.
     pub(super) fn entering(&self, now: u64, g: GateKey) -> Vec<WaitKey> {
         let gate = &self.gates[g];
         let overtakes = !gate.queue.by_arrival() || gate.definition.rule == Rule::Rooms;

@@ -1,6 +1,6 @@
-//! The recovery after a crash: which sessions are awaited, and what waits for them. A session may hold something in every
-//! shard that it has touched, so those shards are *shut*: nothing is granted there until the session has resumed, closed
-//! or run out. All others grant at once.
+//! Recovery after a crash: which sessions are awaited, and what waits for them. A session may hold something in every shard
+//! that it has touched, so those shards are *shut*: nothing is granted there until the session has resumed, closed or run
+//! out. All other shards grant at once.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::name::called;
 use crate::ownership::Shard;
 use crate::session::{SessionId, SessionKey};
 
-/// Sessions of before the crash that may hold something and were not heard of yet.
+/// Sessions from before the crash that may hold something and have not been heard of since.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
     /// Those that may hold anything: while there is one, every shard is shut.
     everywhere: BTreeSet<SessionId>,
-    /// Those of which it is known where they may hold something.
+    /// Those known to hold something in certain shards only.
     somewhere: BTreeSet<SessionId>,
     by_shard: BTreeSet<(Shard, SessionId)>,
     /// The gates of shut shards at which somebody waits.
@@ -27,7 +27,7 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// A session may hold something where it has touched.
+    /// A session may hold something in the shards that it has touched.
     fn add(&mut self, session: SessionId, touched: &Touched) {
         if touched.everywhere() {
             self.everywhere.insert(session);
@@ -38,7 +38,7 @@ impl Awaited {
         }
     }
 
-    /// It is known what a session holds; gives the gates of the shards that are shut no longer, at which somebody waits.
+    /// What a session holds is now known. Returns the gates with waiters in shards that are no longer shut.
     fn remove(&mut self, session: SessionId, touched: &Touched) -> Vec<GateKey> {
         self.somewhere.remove(&session);
         for shard in touched.shards() {
@@ -78,14 +78,14 @@ impl Awaited {
         everywhere.chain(&self.somewhere).copied()
     }
 
-    /// Somebody waits at a gate. If that is because of its shard, the gate is looked at again when the shard opens.
+    /// Somebody waits at a gate. If its shard is shut, the gate is looked at again when the shard opens.
     pub(super) fn park(&mut self, shard: Shard, g: GateKey) {
         if self.shuts(shard) {
             self.parked.entry(shard).or_default().insert(g);
         }
     }
 
-    /// A gate is no more.
+    /// A gate is gone.
     pub(super) fn unpark(&mut self, shard: Shard, g: GateKey) {
         if let Some(gates) = self.parked.get_mut(&shard) {
             gates.remove(&g);
@@ -93,31 +93,31 @@ impl Awaited {
     }
 }
 
-/// So many awaited sessions are named where a gate waits for them.
+/// Cap on awaited sessions that are named for a gate.
 pub(super) const AWAITED_NAMED: usize = 16;
 
 impl Local {
-    /// Whether sessions of before a crash are still awaited, so that some gates, or all, do not grant.
+    /// Whether sessions from before a crash are still awaited, so that some gates, or all, do not grant.
     pub fn recovering(&self) -> bool {
         !self.awaited.is_over()
     }
 
-    /// Whether no gate grants, because it is not known what an awaited session holds.
+    /// Whether no gate grants, because an awaited session may hold anything.
     pub fn recovering_everywhere(&self) -> bool {
         !self.awaited.everywhere.is_empty()
     }
 
-    /// How many sessions are awaited that may hold something.
+    /// How many awaited sessions may hold something.
     pub fn awaited(&self) -> usize {
         self.awaited.everywhere.len() + self.awaited.somewhere.len()
     }
 
-    /// Some of the sessions that are awaited and may hold something.
+    /// Some of the awaited sessions that may hold something.
     pub fn awaited_sessions(&self) -> Vec<SessionId> {
         self.awaited.all().take(AWAITED_NAMED).collect()
     }
 
-    /// Some of the sessions that a gate or queue of that name waits for.
+    /// Some of the sessions for which a gate or queue of that name waits.
     pub fn awaited_at(&self, name: &str) -> Vec<SessionId> {
         self.awaited_in(Shard::of(name))
     }
@@ -148,15 +148,15 @@ impl Local {
         )
     }
 
-    /// A session of before the crash is awaited.
+    /// A session from before the crash is awaited.
     pub(super) fn await_session(&mut self, s: SessionKey, touched: Touched) {
         self.awaited.add(self.sessions[s].id, &touched);
         self.sessions[s].awaited = true;
         self.set_touched(s, touched);
     }
 
-    /// A session that was awaited resumed or ended. Gates that waited for nobody else grant again. A claim cannot have
-    /// closed a knot of waits: who resumes is blocked in no call.
+    /// An awaited session has resumed or ended. Gates that waited for nobody else grant again. A claim cannot have closed a
+    /// knot of waits, because a session that resumes is blocked in no call.
     pub(super) fn heard_of(
         &mut self,
         now: u64,

@@ -1,6 +1,6 @@
-//! The books of several nodes: what becomes of those inside and waiting when a shard gets another owner, and sessions whose
-//! home is elsewhere. The local half of an owner has both its own sessions and *guests*, of whom it knows what they hold and
-//! wait for here, and nothing else: whether a guest is silent for too long is its home's to judge.
+//! The books in a cluster: what happens to holders and waiters when a shard gets another owner, and sessions whose home is
+//! elsewhere. An owner's local half has its own sessions and *guests*. Of a guest it knows only what the guest holds and
+//! waits for here; whether it is silent for too long is up to its home.
 
 use super::Local;
 use super::enter::Entrance;
@@ -16,27 +16,27 @@ use crate::session::{SessionId, SessionKey, State};
 use crate::timer::Target;
 use crate::wait::Ticket;
 
-/// A hold as it is written down in two places: in the books of the owner and in the table of the home.
+/// A hold that is recorded twice: in the books of the owner and in the table of the home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HoldCopy {
     /// Who is inside.
     pub session: SessionId,
-    /// Which gate.
+    /// The gate.
     pub gate: Name,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// With which fence.
+    /// The hold's fence.
     pub fence: Fence,
     /// When the hold ends by itself, if it does.
     pub until: Option<u64>,
     /// Whether this node, or a client with a receipt, says so.
     pub proven: bool,
-    /// Whether it is part of a set that is not whole yet, so that its client does not know of it.
+    /// Whether it is part of an incomplete set, so that its client does not know of it.
     pub reserved: bool,
 }
 
 impl Local {
-    /// A session whose home is elsewhere asks for something here for the first time.
+    /// Adds a session whose home is elsewhere, at its first request here.
     pub(crate) fn admit_guest(&mut self, id: SessionId) {
         if !self.session_ids.contains_key(&id) {
             self.add_session(self.now, id, u64::MAX, None, State::Connected);
@@ -50,7 +50,7 @@ impl Local {
         }
     }
 
-    /// Everybody who holds or waits here, with those who only have a session.
+    /// All sessions here, whether or not they hold or wait.
     pub(crate) fn session_list(&self) -> Vec<SessionId> {
         self.session_ids.keys().copied().collect()
     }
@@ -60,13 +60,13 @@ impl Local {
         self.limits.ids_per_session
     }
 
-    /// A wait that blocked nobody blocks its client from now on; refused if nobody could end it then.
+    /// Makes a wait block its client from now on; refused if nobody could then end it.
     pub(crate) fn block_on(&mut self, id: SessionId, ticket: Ticket) -> Result<(), Refusal> {
         let s = self.session(id)?;
         self.block_again(self.now, s, ticket)
     }
 
-    /// Ends all waits of a session without a word: whoever asked for them asks elsewhere now.
+    /// Ends all waits of a session without telling anybody: they are asked for elsewhere now.
     pub(crate) fn forget_waits(&mut self, id: SessionId, out: &mut Vec<Event>) {
         let Some(&s) = self.session_ids.get(&id) else {
             return;
@@ -101,7 +101,7 @@ impl Local {
         }
     }
 
-    /// Says whether a hold is part of a set that is not whole yet.
+    /// Sets whether a hold is part of an incomplete set.
     pub(crate) fn set_reserved(&mut self, id: SessionId, gate: &str, fence: Fence, reserved: bool) {
         let keys = (self.session_ids.get(&id), self.names.get(gate));
         if let (Some(&s), Some(&g)) = keys
@@ -112,8 +112,8 @@ impl Local {
         }
     }
 
-    /// Another node owns these shards now: nobody is inside or waits there as far as this one is concerned. Gives who was
-    /// inside, and the waits that had to do with one of the shards, in the order in which they began.
+    /// Another node owns these shards now: as far as this one is concerned, nobody is inside or waits there. Returns who was
+    /// inside, and the waits that concern any of the shards, in the order in which they began.
     pub(crate) fn vacate(
         &mut self,
         gone: impl Fn(Shard) -> bool,
@@ -158,8 +158,8 @@ impl Local {
         (holds, waits)
     }
 
-    /// Puts a session inside as its home, or its client, says it is. Of two that cannot be inside together the higher fence
-    /// stays; gives whether this one does.
+    /// Puts a session inside, as its home or its client says. Of two holds that conflict the one with the higher fence stays;
+    /// says whether this one does.
     pub(crate) fn install(&mut self, hold: &HoldCopy, out: &mut Vec<Event>) -> bool {
         self.admit_guest(hold.session);
         let s = self.session_ids[&hold.session];
@@ -211,7 +211,7 @@ impl Local {
         true
     }
 
-    /// The holders that somebody who is inside for sure drives out; nothing if it gives way itself.
+    /// The holders that a proven hold drives out; `None` if it gives way itself.
     fn driven_out_by(&self, g: GateKey, s: SessionKey, hold: &HoldCopy) -> Option<Vec<HoldKey>> {
         let claim = Claim {
             gate: &hold.gate,
@@ -222,7 +222,7 @@ impl Local {
         self.driven_out(g, s, &hold.mode, &claim)
     }
 
-    /// A session's home is here from now on: its silence is judged here.
+    /// A session's home is now here: its silence is judged here.
     pub(crate) fn welcome(&mut self, id: SessionId, replicated: &Replicated) {
         let Some(record) = replicated.session(id) else {
             return;
@@ -242,14 +242,14 @@ impl Local {
         );
     }
 
-    /// A session's home is elsewhere from now on.
+    /// A session's home is now elsewhere.
     pub(crate) fn see_off(&mut self, id: SessionId) {
         if let Some(&s) = self.session_ids.get(&id) {
             self.sessions[s].ttl_ms = u64::MAX;
         }
     }
 
-    /// Goes on under the present titles.
+    /// Continues the fences under the present titles.
     pub(crate) fn raise_fences(&mut self, ownership: &Ownership) {
         self.fences.raise(ownership);
     }

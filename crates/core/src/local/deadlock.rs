@@ -1,14 +1,14 @@
-//! Deadlock: a wait that nobody can still end is refused at the moment it would close.
+//! Deadlock: a wait that nobody could end is refused at the moment it would close the knot.
 //!
-//! A session is *stuck* while a blocking wait of it is pending: it gives nothing back meanwhile. Everybody else is assumed
-//! to give back, sooner or later, all that he holds. Under that assumption the waits are let in one after the other, by
-//! the very rules by which gates admit; whoever enters is stuck no longer. Those that remain can be ended by none of
-//! their own: for exclusive waits that is a cycle, for permits and readers (where any of several may help) a knot.
+//! A session is *stuck* while one of its blocking waits is pending: it gives nothing back meanwhile. Every other session is
+//! assumed to give back all that it holds, sooner or later. Under that assumption the waits are let in one after the other,
+//! by the rules by which gates admit; a session that enters is no longer stuck. Those that remain cannot end their waits by
+//! themselves: for exclusive waits that is a cycle, for permits and readers (where any of several may help) a knot.
 //!
-//! Decided: only what a session does by itself counts as an end. A wait limit, a hold limit and a TTL are
-//! failures, so a wait that only they could end is refused too: the caller hears it at once, by name, instead of losing
-//! time or a hold. An asynchronous wait blocks nobody, so it is never refused, and a session that lost its connection can
-//! act again once it is resumed, so it is not stuck.
+//! Decided: only what a session does by itself counts as an end. A wait limit, a hold limit and a TTL are failures, so a wait
+//! that only they could end is refused, too: the caller hears of it at once, with the cycle by name, instead of losing time
+//! or a hold. An asynchronous wait blocks nobody, so it is never refused. A session that lost its connection can act again
+//! once it is resumed, so it is not stuck.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,9 +18,9 @@ use crate::gate::{GateKey, Mode, Occupancy, PresentRoom, QueuedLeg, Rule};
 use crate::session::SessionKey;
 use crate::wait::WaitKey;
 
-/// Sessions that wait for each other and for nobody else.
+/// Sessions that wait only for each other.
 pub(super) struct Knot {
-    /// Every gate that the wait in question may depend on.
+    /// Every gate on which the wait in question may depend.
     gates: Vec<GateKey>,
     stuck: FxHashSet<SessionKey>,
 }
@@ -39,8 +39,8 @@ impl Local {
 }
 
 impl Local {
-    /// Whether it is plain that a wait can end: nobody inside its gates is stuck, and nobody in their queues waits
-    /// elsewhere too. The common case, which spares looking at a long queue.
+    /// Whether a wait can obviously end: nobody inside its gates is stuck, and nobody in their queues also waits elsewhere.
+    /// This common case needs no look at a long queue.
     fn drains(&self, w: WaitKey) -> bool {
         let wait = &self.waits[w];
         wait.legs.iter().all(|leg| {
@@ -54,7 +54,7 @@ impl Local {
 }
 
 impl Knot {
-    /// All stuck sessions that a wait may depend on, directly or not.
+    /// All stuck sessions on which a wait may depend, directly or indirectly.
     fn around(local: &Local, w: WaitKey) -> Knot {
         let mut stuck = FxHashSet::default();
         let mut seen = FxHashSet::default();
@@ -87,7 +87,7 @@ impl Knot {
         Knot { gates, stuck }
     }
 
-    /// Lets in whoever can be let in, until nobody more can.
+    /// Lets in every waiter that can be let in, until no other can.
     fn untie(&mut self, local: &Local, now: u64) {
         loop {
             let before = self.stuck.len();
@@ -114,7 +114,7 @@ impl Knot {
             if with_it.admit(local.mode(queued), wait.needs_ms) {
                 let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
                 if elsewhere.all(|leg| self.turn_at(local, now, leg.gate, queued.wait)) {
-                    // It enters, and then leaves again: those behind it find the gate as before.
+                    // It enters and leaves again: those behind it find the gate as before.
                     self.stuck.remove(&wait.session);
                     continue;
                 }
@@ -123,7 +123,7 @@ impl Knot {
         }
     }
 
-    /// Whether a waiter's turn would come at a gate that everybody but the stuck has left.
+    /// Whether a waiter's turn would come at a gate that all but the stuck have left.
     fn turn_at(&self, local: &Local, now: u64, g: GateKey, w: WaitKey) -> bool {
         let mut occupancy = self.occupancy(local, now, g);
         let queue = local.gates[g].queue.iter();
@@ -140,7 +140,7 @@ impl Knot {
         false
     }
 
-    /// The stuck inside a gate.
+    /// The stuck sessions inside a gate.
     fn occupancy<'a>(&self, local: &'a Local, now: u64, g: GateKey) -> Occupancy<'a> {
         let gate = &local.gates[g];
         let (mut count, mut units, mut exclusive, mut leads) = (0, 0, false, false);
@@ -170,15 +170,15 @@ impl Knot {
         Occupancy::inside(&gate.definition, count, units, exclusive, room)
     }
 
-    /// Whether a waiter stays where it is: others enter, are cancelled, or belong to sessions that can act.
+    /// Whether a waiter stays where it is. Others enter, are cancelled, or belong to sessions that can act.
     fn waits(&self, local: &Local, queued: &QueuedLeg) -> bool {
         let wait = &local.waits[queued.wait];
         !wait.asynchronous && self.stuck.contains(&wait.session)
     }
 
-    /// Whether the wait is kept out only by waiters of this knot, who can enter no sooner for its waiting. Then
-    /// letting it pass delays nobody and ends the knot. Only sets can be in such a way: they wait in a queue whose
-    /// gate may be free.
+    /// Whether only waiters of this knot keep the wait out, and they cannot enter any sooner because it waits. Then letting
+    /// it pass delays nobody and ends the knot. Only sets can be in the way like this: they wait in a queue whose gate may be
+    /// free.
     pub(super) fn only_dependents_ahead(&self, local: &Local, now: u64, w: WaitKey) -> bool {
         let wait = &local.waits[w];
         wait.legs.iter().all(|leg| {
@@ -191,8 +191,8 @@ impl Knot {
         })
     }
 
-    /// The shortest way from a stuck session back to itself; for one whose waiting closes a room's door
-    /// on others and knots them, a cycle of that knot.
+    /// The shortest way from a stuck session back to itself. If the session only keeps a room's door shut for others and so
+    /// knots them, a cycle of that knot.
     pub(super) fn cycle(&self, local: &Local, now: u64, s: SessionKey) -> Vec<CycleLink> {
         let mut came: FxHashMap<SessionKey, (SessionKey, CycleLink)> = FxHashMap::default();
         let mut reached = vec![s];
@@ -220,7 +220,7 @@ impl Knot {
         self.cycle_beyond(local, now, s)
     }
 
-    /// Follows the first blocker of each until somebody comes up again.
+    /// Follows the first blocker of each session until one comes up again.
     fn cycle_beyond(&self, local: &Local, now: u64, s: SessionKey) -> Vec<CycleLink> {
         let (mut way, mut links) = (vec![s], Vec::new());
         while let Some((to, link)) = self

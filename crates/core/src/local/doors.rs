@@ -1,4 +1,4 @@
-//! Gates whose ownership travels by an algorithm. Their doors say whether this node may let anybody in; whoever drives the
+//! Gates whose ownership an algorithm moves. Their doors say whether this node may let anybody in; the code that runs the
 //! algorithm looks at who is inside and who waits, and opens and shuts them.
 
 use super::request::WantedGate;
@@ -15,7 +15,7 @@ use crate::wait::WaitKey;
 pub(crate) struct Census {
     /// How many are inside.
     pub(crate) inside: u32,
-    /// Whether one of them is there exclusively.
+    /// Whether the one inside is there exclusively.
     pub(crate) exclusive: bool,
     /// How many wait, by kind.
     pub(crate) waiting: [u32; 3],
@@ -39,7 +39,7 @@ impl Local {
         gate.is_some_and(|g| self.gates[*g].lets_in())
     }
 
-    /// Puts a door to a gate, and lets everybody in whose turn has come; or takes it away, before the books are closed.
+    /// Gives a gate a door and lets in every waiter whose turn has come; or removes the door before the books are closed.
     pub(crate) fn set_door(&mut self, gate: &str, door: Option<Door>, out: &mut Vec<Event>) {
         let Some(&g) = self.names.get(gate) else {
             return;
@@ -82,7 +82,7 @@ impl Local {
         })
     }
 
-    /// Lets the first waiter of a kind in, whoever else waits: the gate's algorithm says so. Whether there was one.
+    /// Lets in the first waiter of a kind, whoever else waits, because the gate's algorithm says so. False if there was none.
     pub(crate) fn admit(&mut self, gate: &str, kind: Kind, out: &mut Vec<Event>) -> bool {
         let Some(&g) = self.names.get(gate) else {
             return false;
@@ -125,7 +125,7 @@ impl Local {
         self.gates[g].untold = 0;
     }
 
-    /// The gates with doors at which something has happened since this was last asked.
+    /// The gates with doors at which something has happened since the last call.
     pub(crate) fn take_stirred(&mut self) -> Vec<Name> {
         let mut names = Vec::new();
         for g in std::mem::take(&mut self.stirred) {
@@ -143,7 +143,7 @@ impl Local {
         self.departures = Some(Vec::new());
     }
 
-    /// The stays that have ended since this was last asked.
+    /// The stays that have ended since the last call.
     pub(crate) fn take_departures(&mut self) -> Vec<Departure> {
         self.departures
             .as_mut()
@@ -161,7 +161,7 @@ impl Local {
         self.fences.suffices(shard, self.limits.set_size)
     }
 
-    /// Another node has granted up to this fence.
+    /// Another node has granted fences up to this one.
     pub(crate) fn lift_fence(&mut self, shard: Shard, above: Fence, out: &mut Vec<Event>) {
         if self.fences.lift(shard, above.number(), above) {
             out.push(Event::FencesLow { shard });

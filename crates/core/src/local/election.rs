@@ -1,6 +1,6 @@
-//! Elections. A leadership is an exclusive hold, a candidacy is a wait, and a term is a fence; so whatever holds for gates
-//! holds for them: one leader at a time, and terms that only rise. What is their own is here: a candidate may change what it
-//! says of itself, and whoever looks is told who leads.
+//! Elections. A leadership is an exclusive hold, a candidacy a wait, and a term a fence, so elections have what gates
+//! guarantee: one leader at a time, and terms that only rise. This file has what is special: a candidate may change what it
+//! says of itself, and observers are told who leads.
 
 use super::Local;
 use crate::command::{Answer, Grant, Lock, Settled, WaitEnd};
@@ -11,8 +11,8 @@ use crate::session::{SessionId, SessionKey};
 use crate::wait::WaitKey;
 
 impl Local {
-    /// A session that leads, or is a candidate, campaigns again: its rank and its value change, its term and its place
-    /// among equals do not. Nothing if it is neither.
+    /// A session that leads or is a candidate campaigns again: its rank and value change; its term and its place among equals
+    /// do not. `None` if it is neither.
     #[cold]
     pub(super) fn campaign_again(
         &mut self,
@@ -93,7 +93,7 @@ impl Local {
         found.copied()
     }
 
-    /// A candidate leads now, or has led before and says something else of itself.
+    /// Tells observers that a candidate now leads, or that the leader has changed its value.
     #[cold]
     pub(super) fn tell_elected(&self, h: HoldKey, again: bool, out: &mut Vec<Event>) {
         let hold = &self.holds[h];
@@ -108,7 +108,7 @@ impl Local {
         }
     }
 
-    /// A hold is about to end: if it is a leadership, whoever looks is told.
+    /// A hold is about to end. If it is a leadership, observers are told.
     #[inline]
     pub(super) fn vacated(&self, h: HoldKey, why: Vacancy, out: &mut Vec<Event>) {
         if let Mode::Lead(_) = self.holds[h].mode {

@@ -1,5 +1,5 @@
-//! Going in and out: the only code that makes and ends holds. Leaving a gate and letting the next ones in happen in one
-//! step, so there is no moment at which a gate is free while somebody waits for it.
+//! Entering and leaving: the only code that makes and ends holds. Leaving a gate and letting the next ones in are one step,
+//! so a gate is never free while somebody waits for it.
 
 use super::{CROWD, DEPARTURES_MAX, Departure, Local};
 use crate::command::{Grant, Settled};
@@ -19,14 +19,14 @@ pub(super) struct Entrance {
     pub(super) reason: Option<Box<str>>,
     pub(super) turn: Turn,
     pub(super) ticket: Option<Ticket>,
-    /// When it asked; nothing for one that was inside before.
+    /// When it asked; `None` if it was inside before.
     pub(super) asked: Option<u64>,
     pub(super) together: u32,
 }
 
 impl Local {
-    /// Lets everybody in whose turn has come at a gate, tells the holders if others still wait, and removes the gate if it
-    /// was implicit and is idle now. A set that enters may open a room's door at another of its gates; that gate is next.
+    /// Lets in everybody whose turn has come at a gate, tells the holders if others still wait, and removes the gate if it is
+    /// implicit and now idle. A set that enters may open a room's door at another of its gates; that gate is next.
     pub(super) fn advance(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
         if self.gates[g].queue.is_empty() {
             self.retire(g);
@@ -56,7 +56,7 @@ impl Local {
         self.retire(g);
     }
 
-    /// Takes a waiter out of its queues and into its gates. `turn` is given when it is not by order or door.
+    /// Takes a waiter out of its queues and into its gates. `turn` is set if it does not enter by order or through the door.
     pub(super) fn enter(
         &mut self,
         now: u64,
@@ -99,7 +99,7 @@ impl Local {
         (wait, settled)
     }
 
-    /// Puts a session inside a gate, with a fence of its own, that of its company, or the one that it claims.
+    /// Puts a session inside a gate, with a new fence, that of its company, or the one that it claims.
     pub(super) fn take(
         &mut self,
         now: u64,
@@ -296,7 +296,7 @@ impl Local {
         hold.gate
     }
 
-    /// Keeps the count of entangled sessions after a session changed.
+    /// Updates the count of entangled sessions after a session has changed.
     pub(super) fn recount(&mut self, s: SessionKey, was_entangled: bool) {
         match (was_entangled, self.sessions[s].entangled()) {
             (false, true) => self.entangled += 1,
@@ -333,7 +333,7 @@ impl Local {
         self.gates[g].untold = 0;
     }
 
-    /// Removes an implicit gate that is idle, or lets the definition that waits for the name take it over.
+    /// Removes an idle implicit gate, or lets the definition that waits for the name take over.
     pub(super) fn retire(&mut self, g: GateKey) {
         let gate = &mut self.gates[g];
         if !gate.idle() {

@@ -1,5 +1,5 @@
-//! What the log says happens here too. Only an [`Applied`] change leads in, so nothing that must be durable is done
-//! before it is.
+//! How the local half follows the log. It accepts only an [`Applied`] change, so nothing that must be durable is done before
+//! it is.
 
 use super::Local;
 use crate::error::{Refusal, Word};
@@ -10,8 +10,8 @@ use crate::replicated::{Applied, Change, Outcome, Replicated, no_gate};
 use crate::session::State;
 
 impl Local {
-    /// Whether a change is worth logging, as far as only the local half can tell: a gate in use is neither created anew
-    /// nor deleted. Between this and [`Local::follow`] things may change; `follow` copes with that.
+    /// Whether a change is worth logging, as far as only the local half can tell: a gate in use is neither created again nor
+    /// deleted. Things may change between this and [`Local::follow`], which copes with that.
     pub fn check(&self, change: &Change) -> Result<(), Refusal> {
         let (gate, doing) = match change {
             Change::CreateGate { gate, .. } => (gate, "created"),
@@ -37,7 +37,7 @@ impl Local {
         ))
     }
 
-    /// Does what an applied change means for the local half.
+    /// Carries out what an applied change means for the local half.
     pub fn follow(
         &mut self,
         now: u64,
@@ -48,7 +48,7 @@ impl Local {
         self.expire(now, out);
         let now = self.now;
         match applied.outcome() {
-            // What this node owned it still owns, so its books stay. While fences were used up, some may have waited.
+            // What this node owned it still owns, so its books stay. Some requests may have waited for fences.
             Outcome::Viewed | Outcome::Entitled => {
                 self.fences.raise(replicated.ownership());
                 self.serve_all_takers(replicated, out);
@@ -96,7 +96,7 @@ impl Local {
         }
     }
 
-    /// A gate that is in use under the same name, without a definition, is drained first.
+    /// If a gate without a definition is in use under the same name, it is drained first.
     fn create_gate(&mut self, name: &Name, definition: &Definition) {
         match self.names.get(name) {
             None => {
@@ -110,7 +110,7 @@ impl Local {
         }
     }
 
-    /// A gate that is in use outlives its definition like an implicit one: until it is idle.
+    /// A gate that is in use outlives its definition, like an implicit one, until it is idle.
     fn delete_gate(&mut self, name: &Name) {
         if let Some(&g) = self.names.get(name) {
             self.gates[g].standing = Standing::Implicit { successor: None };

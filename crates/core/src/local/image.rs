@@ -1,6 +1,6 @@
-//! The image of a clean stop: who is inside and who waits, so that a restart is not noticed. Times are kept as
-//! distances, because the next process has another clock. An image fits the next number of its shards and no other, so a
-//! node that crashed after using it cannot use it again.
+//! The image of a clean stop: who is inside and who waits, so that nobody notices a restart. Times are stored as durations,
+//! because the next process has another clock. An image fits only the next number of its shards, so a node that crashed after
+//! using it cannot use it again.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::session::{Memo, SessionId};
 use crate::timer::Target;
 use crate::wait::{Leg, Legs, Ticket, Wait};
 
-/// Holders and waiters of opened sessions. Implicit sessions end with their connections and are not in it.
+/// Holders and waiters of opened sessions. Implicit sessions end with their connections and are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// The number of every shard, each with the first shard that has it.
+    /// The numbers of all shards, each with the first shard of its run.
     numbers: Vec<(Shard, Number)>,
     books: Books,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Books {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct GateImage {
     name: Name,
-    /// The rule of a gate that has no definition on record.
+    /// The definition of an implicit gate.
     implicit: Option<Definition>,
     spent_up_to: u64,
     /// How long the room has been inside, and whether its leader has left.
@@ -65,7 +65,7 @@ struct WaitImage {
     ticket: Ticket,
     session: SessionId,
     set: bool,
-    /// Gate, mode, class, and how often it was overtaken there.
+    /// For each leg its gate, mode and class, and how often it was overtaken there.
     legs: Vec<(Name, Mode, u32, u32)>,
     age_ms: u64,
     left_ms: u64,
@@ -75,7 +75,7 @@ struct WaitImage {
 }
 
 impl Image {
-    /// Its books, if every shard has the number after the one that it was made under.
+    /// Its books, if every shard now has the number after the one in the image.
     pub(super) fn fitting(self, fences: &Fences) -> Option<Books> {
         let next = self.numbers.iter();
         let next = next.map(|(shard, number)| (*shard, Number(number.0.saturating_add(1))));
@@ -93,8 +93,8 @@ impl From<before::Image> for Image {
 }
 
 impl Local {
-    /// The image of a clean stop. Nothing must be applied after it is taken. There is none while the node still recovers:
-    /// what the awaited sessions hold is not known yet. The next start knows then what this one knows, their touches.
+    /// The image of a clean stop. Apply nothing after taking it. `None` while the node still recovers, because what the
+    /// awaited sessions hold is not known yet; the next start then knows what this one knows, their touches.
     pub fn image(&mut self, now: u64) -> Option<Image> {
         self.now = self.now.max(now);
         if self.recovering() {
@@ -185,7 +185,7 @@ impl Local {
         }
     }
 
-    /// Takes up the books of an image. What belongs to a session or a gate that the log no longer knows is dropped.
+    /// Restores the books of an image. Sessions and gates that the log no longer knows are dropped with all they had.
     pub(super) fn restore(&mut self, now: u64, image: Books) {
         let mut ignored = Vec::new();
         self.serial = self.serial.max(image.serial);
@@ -219,7 +219,7 @@ impl Local {
                 self.remember(s, Some(&token), memo);
             }
         }
-        // Places that implicit sessions had are free now. Grants are found by the resuming sessions.
+        // Places of implicit sessions are free now. The sessions that get them find that out when they resume.
         self.advance_all(now, &mut ignored);
         let gates: Vec<_> = self.gates.iter().map(|(g, _)| g).collect();
         for g in gates {
@@ -299,7 +299,7 @@ impl Local {
             needs_ms: image.needs_ms,
             reason: image.reason.map(Into::into),
             id: image.id.map(Into::into),
-            // Its connection is gone; it blocks again when it is asked for again.
+            // Its connection is gone; it blocks again when the client repeats the request.
             asynchronous: true,
         };
         let w = self.add_wait(wait, &overtaken);
@@ -307,7 +307,7 @@ impl Local {
     }
 }
 
-/// Whether a stored mode still means something at a gate.
+/// Whether a stored mode is still valid at a gate with this rule.
 fn fits_rule(rule: Rule, mode: &Mode) -> bool {
     match rule {
         Rule::Mutex | Rule::Shared => matches!(mode, Mode::Exclusive | Mode::Shared),

@@ -1,4 +1,4 @@
-//! The edge of limits: exactly as much as a limit says is granted, and one more is refused.
+//! The edges of limits: exactly as much as a limit says is granted, and one more is refused.
 
 use super::tests::House;
 use super::*;
@@ -24,7 +24,7 @@ fn lock(house: &mut House, gate: &str, wait_ms: Option<u64>) -> Result<Answer, W
     house.say(0, 1, &Command::Lock(lock))
 }
 
-/// Somebody else is inside a gate.
+/// Another session enters a gate.
 fn occupy(house: &mut House, gate: &str) {
     let lock = Lock {
         gate,

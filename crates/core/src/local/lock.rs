@@ -46,7 +46,7 @@ impl Local {
         if !(free && self.granting_at(&wanted.gate)) {
             return self.ask_for(now, s, vec![wanted], terms, out);
         }
-        // Nobody waits and the gate has room: no place in a queue is needed.
+        // Nobody waits and the gate has room, so no place in the queue is needed.
         let gate = self.make_gate(wanted.gate);
         let turn = self.right_of(gate);
         let entrance = Entrance {
@@ -67,7 +67,7 @@ impl Local {
         Ok(Answer::Settled(settled))
     }
 
-    /// Enters if it is the request's turn, waits if it may, or says why not. Everything about the request was checked.
+    /// Enters if it is the request's turn, waits if it may, or says why not. The request has been checked.
     pub(super) fn ask_for(
         &mut self,
         now: u64,
@@ -106,7 +106,7 @@ impl Local {
         };
         let gates: Vec<GateKey> = self.waits[w].legs.iter().map(|leg| leg.gate).collect();
         let (_, settled) = self.enter(now, w, turn, out);
-        // Whoever begins a room opens its door to others of it.
+        // The leader of a new room opens its door to others of the room.
         for g in gates {
             self.advance(now, g, out);
         }
@@ -139,7 +139,7 @@ impl Local {
         Answer::Waiting(ticket)
     }
 
-    /// A try that did not succeed.
+    /// Ends a try that did not succeed.
     fn give_up(&mut self, w: WaitKey, s: SessionKey, terms: &Terms<'_>) -> Answer {
         self.undo(w);
         let settled = Settled::Ended(WaitEnd::TimedOut);
@@ -164,7 +164,7 @@ impl Local {
         }
     }
 
-    /// The answer to an ID that was seen before. A wait that lost its connection is taken up again where it stands.
+    /// The answer to an ID that was seen before. A wait that lost its connection is resumed in its old place.
     pub(super) fn answered_before(
         &mut self,
         now: u64,

@@ -1,9 +1,10 @@
-//! The local half: what only the owner of a gate knows. Holders, waiters, implicit gates, implicit sessions, the counts
-//! of fences. It answers at memory speed, without log or disk, and after a crash it is rebuilt from what the surviving
-//! sessions claim.
+//! The local half: what only the owner of a gate knows. Holders, waiters, implicit gates, implicit sessions, the counts of
+//! fences. It answers at memory speed, without log or disk, and after a crash it is rebuilt from what the surviving sessions
+//! claim.
 //!
-//! Three doors lead in: [`Local::apply`] for what a session asks, [`Local::follow`] for what the log says, and
-//! [`Local::tick`] for what time does; only there is silence judged. A release and the grants that follow from it are one step.
+//! It has three entry points: [`Local::apply`] for what a session asks, [`Local::follow`] for what the log says, and
+//! [`Local::tick`] for the passing of time; only the last judges silence. A release and the grants that follow from it are
+//! one step.
 
 mod admission;
 mod awaited;
@@ -70,7 +71,7 @@ use seeded::Seeded;
 #[derive(Debug)]
 pub struct Local {
     limits: Limits,
-    /// The latest time that was told; a clock that steps back is not believed.
+    /// The latest time that it was told; earlier times are ignored.
     now: u64,
     names: HashMap<Name, GateKey, Seeded>,
     gates: Arena<Gate>,
@@ -83,39 +84,39 @@ pub struct Local {
     /// How many of the gates are elections.
     elections: usize,
     hands: Hands,
-    /// Legs of all waits together: the holds that may still come.
+    /// The legs of all waits: the holds that may still come.
     waiting_legs: usize,
-    /// Sessions that hold something and are blocked; while there is none, there is no deadlock.
+    /// How many sessions both hold something and are blocked; at 0 there can be no deadlock.
     entangled: u32,
     fences: Fences,
     /// When holds and waits end.
     timers: Timers,
     /// When sessions will have been silent for too long.
     silences: Timers,
-    /// How long the node could not hear anybody, in all.
+    /// How long the node could not hear anybody, in total.
     absent_ms: u64,
     /// Numbers holds, waits and sessions in order of arrival.
     serial: u64,
-    /// Who was not heard of since a crash, and what waits for that.
+    /// Sessions not heard of since a crash, and what waits for them.
     awaited: Awaited,
-    /// The shards that all sessions have touched, counted once for each session.
+    /// Touched shards, summed over all sessions.
     touched: usize,
-    /// Holds that were claimed without proof.
+    /// How many holds were claimed without proof.
     unproven: usize,
     observed: bool,
-    /// Without a lease nothing is granted.
+    /// Set while there is no lease: nothing is granted.
     frozen: bool,
-    /// Gates with a door at which somebody came, went or was let in.
+    /// Gates with a door at which somebody arrived, left or was let in.
     stirred: Vec<GateKey>,
-    /// Who has left which created gate, for whoever wants to know.
+    /// Who has left which created gate, if anybody wants to know.
     departures: Option<Vec<Departure>>,
     counters: Counters,
 }
 
-/// So many departures are kept until they are taken.
+/// Cap on departures that are kept until they are taken.
 const DEPARTURES_MAX: usize = 10_000;
 
-/// A stay at a gate that is over.
+/// A stay at a gate that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Departure {
     pub(crate) gate: Name,
@@ -126,14 +127,14 @@ pub(crate) struct Departure {
     pub(crate) left: u64,
 }
 
-/// A gate with more inside is crowded. One who entered before stays among the first so many, since only those ahead of
-/// it leave the list.
+/// A gate with more sessions inside is crowded. A session that entered before that stays among the first ones of the list,
+/// because only those ahead of it leave.
 const CROWD: u32 = 8;
 
-/// What happened so far, for metrics.
+/// Event counts so far, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Grants, one a gate.
+    /// Grants, counted per gate.
     pub grants: u64,
     /// Holds given back, on request or by the end of their session.
     pub releases: u64,
@@ -152,10 +153,10 @@ pub struct Counters {
 impl Local {
     /// The local half of a node whose view ([`Change::View`](crate::Change::View)) was just applied.
     ///
-    /// With the [`Image`] of a clean stop right before this view, holders and waiters are as they were. Without it (or
-    /// with an older one, which is refused by its numbers) the node recovers: no gate grants until every orphan among the
-    /// logged sessions has resumed, closed or run out. `seed` keys the hash table of names against hostile names; it changes
-    /// no answer.
+    /// With the [`Image`] of a clean stop right before this view, holders and waiters are restored. Without it (or with an
+    /// older one, which its numbers rule out) the node recovers: no gate grants until every orphan among the logged sessions
+    /// has resumed, closed or run out. `seed` keys the hash table of names, to protect it from hostile names; it changes no
+    /// answer.
     pub fn start(
         now: u64,
         limits: Limits,
@@ -166,8 +167,8 @@ impl Local {
         Local::start_after(now, limits, seed, replicated, (image, None))
     }
 
-    /// As [`Local::start`], when it may also be known what the sessions have touched: all of it, up to the last grant that
-    /// was told before the crash. Then only gates in those shards wait, for those sessions.
+    /// Like [`Local::start`], but with what the sessions may be known to have touched: everything up to the last grant told
+    /// before the crash. Then only gates in those shards wait, for those sessions.
     pub fn start_after(
         now: u64,
         limits: Limits,
@@ -192,7 +193,7 @@ impl Local {
         local
     }
 
-    /// Nobody inside, nobody waiting, no session.
+    /// A local half with nobody inside, nobody waiting and no session.
     pub(crate) fn bare(now: u64, limits: Limits, seed: u64, replicated: &Replicated) -> Local {
         let mut local = Local {
             limits,
@@ -228,8 +229,8 @@ impl Local {
         local
     }
 
-    /// Carries out a session's command at time `now`: the one door for what a session asks. Whatever else happens because of
-    /// it is appended to `out`. A refusal changed nothing but that the session was heard of.
+    /// Carries out a session's command at time `now`; every request of a session comes this way. Further effects are appended
+    /// to `out`. A refusal has changed nothing, except that the session was heard of.
     pub fn apply(
         &mut self,
         now: u64,
@@ -262,7 +263,7 @@ impl Local {
         }
     }
 
-    /// When the next session may have been silent for too long; nothing while no session is open.
+    /// When the next session may have been silent for too long; `None` if no session is open.
     pub fn next_silence(&self) -> Option<u64> {
         self.silences.next()
     }
@@ -284,17 +285,17 @@ impl Local {
         })
     }
 
-    /// Whether every entry, exit and wait is told as an event, for subscribers and monitors.
+    /// Sets whether every entry, exit and wait is reported as an event, for subscribers and monitors.
     pub fn observe(&mut self, observed: bool) {
         self.observed = observed;
     }
 
-    /// The fence below which everything was granted before this node's start, and before the present number of the gate.
+    /// The fence below which lie all grants from before this node's start and from before the gate's present number.
     pub fn floor(&self, gate: &str) -> Fence {
         self.fences.number(Shard::of(gate)).floor()
     }
 
-    /// What happened so far.
+    /// Event counts so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -324,7 +325,7 @@ impl Local {
             .ok_or_else(|| no_session(id))
     }
 
-    /// The session's hold of a gate. The first few inside are looked through; whoever entered behind them is in the index.
+    /// The session's hold of a gate. The first few inside are searched; those behind them are in the index.
     fn held(&self, g: GateKey, s: SessionKey) -> Option<HoldKey> {
         let gate = &self.gates[g];
         let mut first = gate.inside.inside(&self.holds).take(CROWD as usize);
@@ -340,7 +341,7 @@ impl Local {
         self.create_in(shard, name, definition, standing)
     }
 
-    /// As [`Local::create`], where the name's shard is known.
+    /// Like [`Local::create`], for a name whose shard is known.
     fn create_in(
         &mut self,
         shard: Shard,
@@ -360,8 +361,7 @@ impl Local {
         self.serial
     }
 
-    /// Whether grants can be made in a shard: not while somebody is awaited who may hold something there, not without
-    /// fences.
+    /// Whether grants can be made in a shard: there must be fences, and no awaited session may hold something there.
     #[inline]
     fn granting(&self, shard: Shard) -> bool {
         self.fences.suffices(shard, self.limits.set_size)
@@ -369,7 +369,7 @@ impl Local {
             && !self.frozen
     }
 
-    /// The next fence of a shard. When they run low, the node is to hand the shard to itself.
+    /// The next fence of a shard. When they run low, the node should hand the shard to itself.
     fn next_fence(&mut self, shard: Shard, out: &mut Vec<Event>) -> Fence {
         let (fence, low) = self.fences.next(shard);
         if low {
@@ -397,7 +397,7 @@ impl Local {
         }
     }
 
-    /// Whether a timer's object is still the one that it was set for.
+    /// Whether the object of a timer is still the one for which it was set.
     fn lives(&self, timer: &Timer) -> bool {
         match timer.target {
             Target::Hold(key) => self

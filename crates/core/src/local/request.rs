@@ -9,7 +9,7 @@ use crate::ownership::Shard;
 use crate::replicated::no_gate;
 use crate::session::SessionKey;
 
-/// A gate that a request means, found or still to be made.
+/// The gate that a request names, found or yet to be created.
 pub(super) struct Wanted {
     pub(super) gate: WantedGate,
     pub(super) mode: Mode,
@@ -21,7 +21,7 @@ pub(super) enum WantedGate {
     Implicit(Name, Shard, Definition),
 }
 
-/// What a request says beside its gates.
+/// What a request says apart from its gates.
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) set: bool,
@@ -52,7 +52,7 @@ impl Local {
         Ok(())
     }
 
-    /// What can be said of a request without knowing its gates.
+    /// Checks what can be checked without knowing the gates.
     pub(crate) fn check_words(
         &self,
         wait_ms: Option<u64>,
@@ -98,7 +98,7 @@ impl Local {
         )
     }
 
-    /// The gate that a request means, and whether the session may ask for it at all.
+    /// The gate that a request names, and whether the session may ask for it at all.
     pub(super) fn find_gate(
         &self,
         s: SessionKey,
@@ -204,7 +204,7 @@ impl Local {
     }
 }
 
-/// The name that a request means: only who campaigns names an election.
+/// The name that a request means: only a campaign names an election.
 pub(crate) fn name_asked(name: &str, ask: Ask<'_>) -> Result<Name, Refusal> {
     match ask {
         Ask::Lead { .. } => Name::known(name),
@@ -212,7 +212,7 @@ pub(crate) fn name_asked(name: &str, ask: Ask<'_>) -> Result<Name, Refusal> {
     }
 }
 
-/// Checks class and needs against a definition; gives the class.
+/// Checks class and needs against a definition; returns the class.
 fn check_request(
     definition: &Definition,
     name: &str,

@@ -1,8 +1,8 @@
-//! `SESSION RESUME`: a client is back. Where the node knows what the session holds, its own record decides: it lived on, or
-//! it has heard of the session since its start. After a crash, what the surviving clients claim is all there is, beside the
-//! shards in which they were granted anything at all. Of two
-//! proven claims that conflict the higher fence, which is the later grant, wins. A claim without proof may be a lie: it
-//! is believed only where it takes nothing from anybody, and it gives way to a proven one.
+//! `SESSION RESUME`: a client is back. If the node knows what the session holds, its own record decides: the node did not
+//! restart, or has heard of the session since. After a crash there are only the surviving clients' claims, and the shards in
+//! which they were granted anything at all. Of two proven claims that conflict, the higher fence wins, because it is the
+//! later grant. A claim without proof may be a lie: it is believed only where it takes nothing from anybody, and it gives way
+//! to a proven one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use crate::replicated::no_session;
 use crate::session::{SessionId, SessionKey, State};
 
 impl Local {
-    /// Takes a session up again on a new connection, with what it says it holds. Every claim is answered; the answer also
-    /// lists what the session holds without having said so, for example by a grant whose answer was lost.
+    /// Resumes a session on a new connection, with what it says it holds. Every claim is answered; the answer also lists
+    /// holds that the session did not claim, for example a grant whose answer was lost.
     pub(super) fn resume(
         &mut self,
         id: SessionId,
@@ -81,7 +81,7 @@ impl Local {
         }
     }
 
-    /// Puts a claim into effect during a recovery.
+    /// Puts a claim into effect during recovery.
     fn believe(
         &mut self,
         now: u64,
@@ -96,12 +96,11 @@ impl Local {
                 claim.fence
             ));
         }
-        // It was granted nothing there. Others may have been meanwhile, and its fence would be below theirs.
+        // It was granted nothing there. Others may have been since, and its fence would be below theirs.
         if !self.sessions[s].touched.includes(Shard::of(claim.gate)) {
             return ClaimEnd::Lost;
         }
-        // What was granted before the crash was within the limit then. Those who wait or claim without proof take no room
-        // from it.
+        // Grants from before the crash were within the limit then. Waiters and claims without proof take no room from them.
         let taken = match claim.proven {
             true => self.holds.len() - self.unproven,
             false => self.holds.len() + self.waiting_legs,
@@ -144,7 +143,7 @@ impl Local {
         ClaimEnd::Held
     }
 
-    /// The gate that a claim means, made if it was an implicit one.
+    /// The gate that a claim names, created if it was implicit.
     fn claimed_gate(&mut self, claim: &Claim<'_>) -> Result<(GateKey, Mode), Refusal> {
         if let Some(&g) = self.names.get(claim.gate) {
             let gate = &self.gates[g];
@@ -168,8 +167,8 @@ impl Local {
         Ok((g, mode))
     }
 
-    /// The holders that a claim drives out; nothing if the claim itself is lost. Only a proven claim drives anybody out:
-    /// those without proof and those of lower fence, as many as it takes, the latest of the former first.
+    /// The holders that a claim drives out; `None` if the claim itself is lost. Only a proven claim drives anybody out:
+    /// holders without proof (the latest first), then those with lower fences, as many as necessary.
     pub(super) fn driven_out(
         &self,
         g: GateKey,
@@ -207,15 +206,15 @@ impl Local {
     }
 }
 
-/// The claims as they came, except that of several for one gate the strongest is judged first: no claim then drives out one
-/// that the same call has already answered.
+/// The claims in their order, except that of several for one gate the strongest is judged first, so that no claim drives out
+/// one that the same call has already answered.
 fn strongest_first(claims: &[Claim<'_>]) -> Vec<usize> {
     let mut first = BTreeMap::new();
     for (at, claim) in claims.iter().enumerate() {
         first.entry(claim.gate).or_insert(at);
     }
     let mut turns: Vec<usize> = (0..claims.len()).collect();
-    // Without proof a fence counts for nothing, and the first one stays.
+    // Without proof a fence counts for nothing, and the first claim comes first.
     turns.sort_by_key(|&at| {
         let claim = &claims[at];
         let proof = claim.proven.then_some(claim.fence);

@@ -1,6 +1,6 @@
-//! The hash of names. Names come from outside, so whoever chooses them must not be able to make them collide; and `core`
-//! draws no random number, so the secret is an argument. Each eight bytes are mixed in by a multiplication to 128
-//! bits whose halves are folded: for short texts that is several times as fast as SipHash.
+//! The hash of names. Names come from outside, and a client must not be able to choose names that collide. `core` draws no
+//! random numbers, so the secret is an argument. Each eight bytes are mixed in by a multiplication to 128 bits whose halves
+//! are folded: for short texts that is several times as fast as SipHash.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -92,7 +92,7 @@ mod tests {
             buckets
         };
         for seed in [0, 1, u64::MAX] {
-            // Ten each on average; were they thrown at random, more than thirty in one would be a wonder.
+            // Ten each on average; with a random hash, more than thirty in one is next to impossible.
             assert!(buckets(seed).into_iter().all(|count| count <= 30));
         }
         assert_ne!(buckets(0), buckets(1));

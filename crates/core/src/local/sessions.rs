@@ -1,4 +1,4 @@
-//! How sessions come and go. An implicit session is made and ended here; an opened one only follows the log.
+//! How sessions come and go. An implicit session begins and ends here; an opened one only follows the log.
 
 use rustc_hash::FxHashSet;
 
@@ -11,7 +11,7 @@ use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::Target;
 
 impl Local {
-    /// An implicit session begins.
+    /// Begins an implicit session.
     pub(super) fn connect(&mut self, id: SessionId) -> Result<Answer, Refusal> {
         if !id.is_implicit() || self.session_ids.contains_key(&id) {
             return Err(Refusal::new(
@@ -47,7 +47,7 @@ impl Local {
                 self.sessions[s].hear(self.now, self.absent_ms);
             }
             self.abandon_takes(s, out);
-            // Nobody is blocked in a call any more: whoever resumes the session can give things back.
+            // Nobody is blocked in a call any more: a client that resumes the session can give things back.
             for w in self.sessions[s].waits.clone() {
                 self.set_blocking(w, false);
             }
@@ -77,7 +77,7 @@ impl Local {
         s
     }
 
-    /// A session was silent for too long. It waits no longer, and keeps what it holds until its end is logged: after a crash
+    /// A session was silent for too long. It no longer waits, but keeps what it holds until its end is logged: after a crash
     /// in between it could still claim that.
     pub(super) fn run_out(&mut self, now: u64, s: SessionKey, out: &mut Vec<Event>) {
         self.sessions[s].state = State::RunOut;
@@ -122,7 +122,7 @@ impl Local {
         }
     }
 
-    /// A take whose caller is gone would put a job into hands that nobody moves.
+    /// Without its caller, a take would get a job that nobody works on.
     fn abandon_takes(&mut self, s: SessionKey, out: &mut Vec<Event>) {
         for ticket in self.sessions[s].takes.clone() {
             self.end_taker(ticket, WaitEnd::Cancelled, out);
@@ -135,7 +135,7 @@ impl Local {
         }
     }
 
-    /// Ends all waits of a session. The caller lets those go on who stood behind them, each gate once.
+    /// Ends all waits of a session. Returns each gate once; the caller lets those behind go on.
     fn withdraw_all(&mut self, s: SessionKey, out: &mut Vec<Event>) -> Vec<GateKey> {
         let mut gates: Vec<GateKey> = Vec::new();
         for w in self.sessions[s].waits.clone() {

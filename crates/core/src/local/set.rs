@@ -1,7 +1,6 @@
-//! `LOCKALL`: several gates entered together, all or none. A set stands in the queue of each of its gates at once and
-//! enters when its turn has come at all of them. Sets that have no gate in common stand in no common queue, so
-//! neither delays the other; two that meet stand in the same order at every gate where they do, so they cannot block
-//! each other.
+//! `LOCKALL`: several gates entered together, all or none. A set stands in the queue of each of its gates at once and enters
+//! when its turn has come at all of them. Sets without a common gate share no queue, so neither delays the other. Two that
+//! meet stand in the same order at every gate they share, so they cannot block each other.
 
 use super::Local;
 use super::request::{Terms, Wanted};
@@ -39,7 +38,7 @@ impl Local {
         self.ask_for(now, s, wanted, terms, out)
     }
 
-    /// What can be said of a set without knowing its gates.
+    /// Checks what can be checked without knowing the gates.
     pub(crate) fn check_set(&self, set: &LockAll<'_>) -> Result<(), Refusal> {
         let bad = |sentence| Err(Refusal::new(Word::BadArg, sentence));
         let most = self.limits.set_size;

@@ -1,5 +1,5 @@
-//! What people see, a slice at a time: whoever looks through very much goes from place to place and lets others in between.
-//! A gate or a session keeps its place for as long as it is there, so it is met exactly once.
+//! What people see, one slice at a time: a caller with much to look through goes from place to place and lets others in
+//! between. A gate or a session keeps its place as long as it exists, so it is met exactly once.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::replicated::no_gate;
 use crate::session::SessionId;
 use crate::wait::{Ticket, WaitKey};
 
-/// Those inside a gate and those who wait there, at one moment; each is looked up when it is shown.
+/// Those inside a gate and those who wait there, at one moment. Each is looked up when it is shown.
 #[derive(Debug)]
 pub struct People {
     /// In order of entry, each with its serial.
@@ -48,7 +48,7 @@ impl Local {
         self.gates.places()
     }
 
-    /// The gates in a range of places whose names are wanted.
+    /// The gates in a range of places, filtered by name.
     pub fn gates_in<'a>(
         &'a self,
         places: Range<usize>,
@@ -58,7 +58,7 @@ impl Local {
         gates.filter(move |gate| wanted(&gate.name)).map(summary)
     }
 
-    /// All gates whose names fit a pattern, by name, in one go.
+    /// All gates whose names match a pattern, by name, in one call.
     pub fn list(&self, pattern: &str) -> Vec<GateSummary> {
         let fitting = self.gates_in(0..self.gate_places(), |name| name.fits(pattern));
         let mut list: Vec<_> = fitting.collect();
@@ -84,7 +84,7 @@ impl Local {
         })
     }
 
-    /// One gate, with at most so many of those inside and of those waiting.
+    /// One gate, with at most `people_max` of those inside and of those waiting.
     pub fn gate_with(&self, name: &str, people_max: usize) -> Result<GateView, Refusal> {
         Ok(self.gate_view(self.gate_key(name)?, people_max))
     }
@@ -111,14 +111,14 @@ impl Local {
         })
     }
 
-    /// Somebody inside, counted from 0, unless it has left meanwhile.
+    /// The holder at an index, unless it has left since.
     pub fn holder(&self, people: &People, at: usize) -> Option<HolderView> {
         let (h, serial) = people.holders.get(at)?;
         let hold = self.holds.find(*h).filter(|hold| hold.serial == *serial)?;
         Some(self.holder_view(&self.gates[hold.gate], *h, hold))
     }
 
-    /// Somebody waiting, counted from 0, unless it waits no longer.
+    /// The waiter at an index, unless its wait has ended since.
     pub fn waiter(&self, people: &People, at: usize) -> Option<WaiterView> {
         let seen = people.waiters.get(at)?;
         let wait = self.waits.find(seen.wait);
@@ -126,8 +126,8 @@ impl Local {
         Some(self.waiter_view(wait, seen.leg, seen.overtaken, seen.kept))
     }
 
-    /// Who waits for whom at one gate, at most `edges_max` edges: for each waiter whose turn has not come, the holders that
-    /// it conflicts with and the waiter next ahead of it.
+    /// Who waits for whom at one gate, at most `edges_max` edges: for each waiter whose turn has not come, the holders with
+    /// which it conflicts and the waiter next ahead of it.
     pub fn edges_at(&self, name: &str, edges_max: usize) -> Vec<Edge> {
         let mut edges = Vec::new();
         let Ok(g) = self.gate_key(name) else {

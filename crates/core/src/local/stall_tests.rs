@@ -1,4 +1,5 @@
-//! A node that was not there for a while: what it has not read is no silence, and its absence is nobody's.
+//! A node that stalls for a while: what it has not read yet does not count as silence, and its absence is held against
+//! nobody.
 
 use super::tests::House;
 use super::*;
@@ -44,7 +45,7 @@ fn ran_out(house: &House) -> Vec<SessionId> {
 fn what_others_say_does_not_end_a_session_whose_words_are_unread() {
     let mut house = House::new();
     let (a, b) = (holder(&mut house, 1, "a"), holder(&mut house, 2, "b"));
-    // After a stall the node reads one socket after the other; the second renewal was sent in time as well.
+    // After a stall the node reads one socket after the other; the second renewal was sent in time, too.
     renew(&mut house, 2 * TTL_MS, a).unwrap();
     renew(&mut house, 2 * TTL_MS, b).unwrap();
     house.local.tick(2 * TTL_MS, &mut house.out);
@@ -80,7 +81,7 @@ fn silence_is_judged_as_of_when_everybody_was_heard() {
     let mut house = House::new();
     let (a, b) = (holder(&mut house, 1, "a"), holder(&mut house, 2, "b"));
     renew(&mut house, 500, b).unwrap();
-    // It is 1,600 by now, but only what was sent before 1,100 has been read.
+    // It is 1,600 now, but only what was sent before 1,100 has been read.
     house.local.expire(1_600, &mut house.out);
     house.local.tick(1_100, &mut house.out);
     assert_eq!(ran_out(&house), [a]);
@@ -96,7 +97,7 @@ fn hold_limits_end_on_time_whether_or_not_the_node_was_there() {
     house.define("leased", definition);
     let a = holder(&mut house, 1, "leased");
     house.local.was_absent(5_000);
-    // The first command of anybody finds the hold over.
+    // The first command from anybody finds the hold over.
     renew(&mut house, 5_000, a).unwrap();
     let lost = |event: &Event| matches!(event, Event::Lost { loss, .. } if *loss == Loss::Lease);
     assert!(house.out.iter().any(lost), "{:?}", house.out);

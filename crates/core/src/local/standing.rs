@@ -1,4 +1,4 @@
-//! A gate as another node needs to see it to tell whether somebody there can still get in.
+//! What another node needs to know about a gate to tell whether somebody there can still get in.
 
 use super::Local;
 use crate::fence::Fence;
@@ -10,16 +10,16 @@ use crate::wait::Ticket;
 /// Those inside a gate and those who wait, in order.
 pub(crate) struct Standing {
     pub(crate) definition: Definition,
-    /// What is left of the stay of the room inside.
+    /// The room inside, and what remains of its stay.
     pub(crate) room: Option<(Name, Option<u64>)>,
-    /// Who, with which fence, how, and whether it leads its room.
+    /// The session, its fence and mode, and whether it leads its room.
     pub(crate) inside: Vec<(SessionId, Fence, Mode, bool)>,
-    /// Who, with which ticket, how, and for how long it needs the room.
+    /// The session, its ticket and mode, and how long it needs the room.
     pub(crate) queue: Vec<(SessionId, Ticket, Mode, Option<u64>)>,
 }
 
 impl Local {
-    /// Up to so many of those inside a gate and of those who wait there, and in any case `of`.
+    /// Up to `people` of those inside a gate and of those who wait there, always including `of`.
     pub(crate) fn standing(&self, gate: &str, of: SessionId, people: usize) -> Option<Standing> {
         let gate = &self.gates[*self.names.get(gate)?];
         let leader = gate.round.as_ref().and_then(|round| round.leader);
@@ -54,7 +54,7 @@ impl Local {
         s.is_some_and(|s| self.sessions[*s].holds.len() > 0)
     }
 
-    /// A wait was refused because nobody could have ended it.
+    /// Counts a wait that was refused because nobody could have ended it.
     pub(crate) fn count_deadlock(&mut self) {
         self.counters.deadlocks += 1;
     }

@@ -147,7 +147,7 @@ fn a_gate_deleted_in_use_goes_when_it_is_idle() {
     assert!(house.local.gate("g").is_ok());
     house.unlock(1, "g").unwrap();
     assert_eq!(house.local.gate("g").unwrap_err().word, Word::NoGate);
-    // Deleted and created again before it was idle: the new definition waits for the old use to end.
+    // Deleted and created again before it was idle: the new definition waits until the old gate is no longer used.
     house.create("g", Rule::Permits(2));
     house.lock(1, "g", Ask::Permits(2)).unwrap();
     house.log(deleted);
@@ -176,7 +176,7 @@ fn fences_run_low_early_and_the_next_number_goes_on() {
     house.local.fences.spend_nearly_half(shard);
     assert!(entered(&house.lock(1, "g", Ask::Plain)));
     assert!(house.out.contains(&Event::FencesLow { shard }));
-    // The node was slow: the number is used up. Grants elsewhere go on, and those here wait.
+    // The node was slow: the number is used up. Grants elsewhere continue, and those here wait.
     house.local.fences.spend_all(shard);
     assert!(entered(&house.try_lock(2, "h")));
     assert_eq!(house.try_lock(2, "g"), Err(Word::Unavailable));
@@ -264,7 +264,7 @@ fn a_crowd_leaves_in_any_order() {
         let session = step * 7 % 50;
         assert_eq!(house.unlock(session, "g"), Ok(Answer::Done));
         assert_eq!(house.unlock(session, "g"), Err(Word::NotHeld));
-        // Whoever enters a gate that is no longer crowded is found without the index.
+        // A session that enters a gate that is no longer crowded is found without the index.
         assert!(entered(&house.lock(100 + step, "h", Ask::Shared)));
         house.unlock(100 + step, "h").unwrap();
     }

@@ -1,9 +1,9 @@
-//! What time alone does: holds reach their limit, waits end, sessions run out. In order of their deadlines, and before
+//! What happens with time alone: holds reach their limit, waits end, sessions run out, in order of their deadlines and before
 //! any command of the same moment.
 //!
-//! Hold and wait limits are promises in time, so every command ends what is due before it. Silence is another matter: what
-//! a session has said may lie unread in a socket. It is judged only by [`Local::tick`], which the node calls when it has
-//! heard everybody, and time for which the node could not hear anybody ([`Local::was_absent`]) does not count.
+//! Hold and wait limits are promises in time, so every command first ends what is due. Silence is different: what a session
+//! has said may lie unread in a socket. Only [`Local::tick`] judges it, which the node calls when it has heard everybody, and
+//! time in which the node could not hear anybody ([`Local::was_absent`]) does not count.
 
 use super::Local;
 use crate::command::{Settled, WaitEnd};
@@ -12,11 +12,11 @@ use crate::session::State;
 use crate::timer::{Target, Timer};
 
 impl Local {
-    /// Ends what is due at time `now`, sessions included: everything that was said before `now` has been heard. Calling it
-    /// late is safe: nothing is granted past a deadline in between.
+    /// Ends what is due at `now`, sessions included: everything said before `now` has been heard. Calling it late is safe:
+    /// nothing is granted past a deadline in between.
     pub fn tick(&mut self, now: u64, out: &mut Vec<Event>) {
         self.now = self.now.max(now);
-        // Silence is judged as of the time up to which everybody was heard, which may be before the present.
+        // Silence is judged as of the time up to which everybody was heard, which may lie before the present.
         while let Some(at) = self.silences.next()
             && at <= now
         {
@@ -28,13 +28,13 @@ impl Local {
         self.expire(now, out);
     }
 
-    /// For so long, beyond what was told before, the node could not hear anybody. No session's silence includes it. Hold and
-    /// wait limits go on: others rely on them, and the clocks of those who hold and wait went on, too.
+    /// The node could not hear anybody for this long, in addition to what it was told before. No session's silence includes
+    /// that time. Hold and wait limits do, because others rely on them, and the clocks of holders and waiters went on, too.
     pub fn was_absent(&mut self, ms: u64) {
         self.absent_ms = self.absent_ms.saturating_add(ms);
     }
 
-    /// Ends the holds and waits that are due, and no session.
+    /// Ends the holds and waits that are due, but no session.
     pub fn expire(&mut self, now: u64, out: &mut Vec<Event>) {
         self.now = self.now.max(now);
         while let Some(timer) = self.timers.pop_due(now) {

@@ -1,8 +1,8 @@
 //! Where a session was granted something: the shards that it has *touched*. After a crash only those wait for it.
 //!
-//! The node keeps what [`Local`] tells of it ([`Event::Touched`]) where a crash of the process does not reach, and gives it
-//! back to the next start. A touch is told before the grant that made it, once per session and shard, so an
-//! uncontended `LOCK` pays one look into a set.
+//! The node stores what [`Local`] reports ([`Event::Touched`]) where a crash of the process does not reach, and gives it to
+//! the next start. A touch is reported before the grant that made it, once per session and shard, so an uncontended `LOCK`
+//! costs one set lookup.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,34 +11,34 @@ use crate::event::Event;
 use crate::ownership::Shard;
 use crate::session::{SessionId, SessionKey};
 
-/// What the node must know of an opened session before it tells a grant.
+/// What the node must know about an opened session before it tells a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// The session was granted something in a shard.
     In {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Where.
+        /// The shard.
         shard: Shard,
     },
     /// The session was granted things in more shards than are counted: it may hold anything.
     Everywhere {
-        /// Which session.
+        /// The session.
         session: SessionId,
     },
-    /// What was told of the session before is over: it holds nothing but where the touches behind this one say so.
+    /// Earlier touches of the session are void: it holds nothing except where later touches say so.
     Nowhere {
-        /// Which session.
+        /// The session.
         session: SessionId,
     },
 }
 
-/// The touches of all sessions, as a crash has left them. A session that is not among them holds nothing.
+/// The touches of all sessions, as a crash has left them. A session without any holds nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touches(FxHashMap<SessionId, Touched>);
 
 impl Touches {
-    /// Takes the next touch, in the order in which they were told.
+    /// Adds the next touch, in the order in which they were reported.
     pub fn note(&mut self, touch: Touch) {
         match touch {
             Touch::In { session, shard } => {
@@ -70,7 +70,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Of a session that may hold anything.
+    /// For a session that may hold anything.
     pub(super) fn unknown() -> Touched {
         Touched {
             everywhere: true,
@@ -93,7 +93,7 @@ impl Touched {
 }
 
 impl Local {
-    /// All touches of all sessions: what a node that begins a new record of them writes first.
+    /// All touches of all sessions: what a node writes first when it begins a new record of them.
     pub fn touches(&self) -> impl Iterator<Item = Touch> {
         let sessions = self.sessions.iter().map(|(_, session)| session);
         sessions.flat_map(|session| {
@@ -127,7 +127,7 @@ impl Local {
         if full(self) != (false, false) {
             self.retouch(s, out);
             let (_, no_room) = full(self);
-            // A session that stays close to the limit would be counted anew with nearly every grant.
+            // A session that stays close to the limit would be recounted with nearly every grant.
             if no_room || self.sessions[s].touched.shards.len() >= most.div_ceil(2) {
                 let session = self.sessions[s].id;
                 self.set_touched(s, Touched::unknown());
@@ -143,7 +143,7 @@ impl Local {
         }));
     }
 
-    /// Counts anew what a session holds. Where it holds nothing any more, nobody need wait for it.
+    /// Recounts what a session holds. Nobody need wait for it where it no longer holds anything.
     pub(super) fn retouch(&mut self, s: SessionKey, out: &mut Vec<Event>) {
         let session = self.sessions[s].id;
         let holds = self.sessions[s].holds.of_session(&self.holds);

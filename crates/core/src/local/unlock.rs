@@ -57,8 +57,8 @@ impl Local {
         if self.holds[h].mode == Mode::Shared {
             return Ok(Answer::Downgraded(self.holds[h].fence));
         }
-        // A reader's fence is a new grant. Before the last claim is heard it could go to a holder of long ago, and outdo the
-        // grant that came after it.
+        // A reader's fence is a new grant. Until the last claim is heard, a holder from before the crash could get it, and
+        // drive out the grant that came after its own.
         let shard = standing.shard;
         if self.awaited.shuts(shard) {
             let why = self.why_shut(gate, shard);
@@ -71,8 +71,8 @@ impl Local {
         if !self.fences.suffices(shard, 1) {
             return Err(self.not_granting(&WantedGate::Found(g)));
         }
-        // The readers that join conflict with the writer that this holder was, so their fence is above its old one; it
-        // is inside with them, so it gets theirs.
+        // The readers that join conflict with the writer that this holder was, so their fence is above its old one. It is
+        // inside with them, so it gets theirs.
         let fence = self.next_fence(shard, out);
         let (gate, hold) = (&mut self.gates[g], &mut self.holds[h]);
         let writer = std::mem::replace(&mut hold.fence, fence);
@@ -136,7 +136,7 @@ impl Local {
     }
 }
 
-/// The refusal of a fence that is not the one with which a gate is held.
+/// The refusal of a fence other than the one with which a gate is held.
 pub(crate) fn other_fence(gate: &str, held: Fence, believed: Fence) -> Refusal {
     let what = called(gate);
     Refusal::new(

@@ -17,7 +17,7 @@ pub struct GateSummary {
     pub name: Name,
     /// Who may be inside together.
     pub rule: Rule,
-    /// Whether it exists by its use alone.
+    /// Whether it exists only because it is in use.
     pub implicit: bool,
     /// How many are inside.
     pub holders: usize,
@@ -32,7 +32,7 @@ pub struct GateView {
     pub name: Name,
     /// What it is.
     pub definition: Definition,
-    /// Whether it exists by its use alone.
+    /// Whether it exists only because it is in use.
     pub implicit: bool,
     /// Those inside, in order of entry.
     pub holders: Vec<HolderView>,
@@ -42,7 +42,7 @@ pub struct GateView {
     pub inside: usize,
     /// How many wait, shown or not.
     pub waiting: usize,
-    /// Sessions of before a crash that may hold it, some of them: it grants nothing until all have resumed, closed or run
+    /// Some of the sessions from before a crash that may hold it: it grants nothing until all have resumed, closed or run
     /// out.
     pub awaits: Vec<SessionId>,
 }
@@ -50,52 +50,51 @@ pub struct GateView {
 /// Somebody inside a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderView {
-    /// Who.
+    /// The session.
     pub session: SessionId,
     /// The session's label.
     pub label: Option<String>,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// With which fence.
+    /// The hold's fence.
     pub fence: Fence,
     /// Since when.
     pub since: u64,
     /// When the hold ends by itself.
     pub until: Option<u64>,
-    /// What for.
+    /// Its reason.
     pub reason: Option<String>,
     /// Whether it was told that others wait.
     pub told: bool,
     /// Whether it is the leader of its room.
     pub leads: bool,
-    /// Whether the node knows that it was granted; not so for what was claimed without proof after a crash.
+    /// Whether the node knows that it was granted; false if it was claimed without proof after a crash.
     pub proven: bool,
-    /// Whether it is part of a set that waits for gates of other owners: kept for the session, which is not told before it
-    /// has all.
+    /// Whether it is part of a set that waits for gates of other owners. The session is told once it has all of them.
     pub reserved: bool,
 }
 
-/// A hold, as whoever has it is told of it.
+/// A hold, as its holder is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldView<'a> {
-    /// How.
+    /// The mode.
     pub mode: &'a Mode,
-    /// With which fence.
+    /// The hold's fence.
     pub fence: Fence,
     /// When it ends by itself.
     pub until: Option<u64>,
-    /// As [`HolderView::proven`].
+    /// See [`HolderView::proven`].
     pub proven: bool,
 }
 
 /// Somebody waiting at a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaiterView {
-    /// Who.
+    /// The session.
     pub session: SessionId,
     /// The session's label.
     pub label: Option<String>,
-    /// Which request.
+    /// The request's ticket.
     pub ticket: Ticket,
     /// How it wants to be inside.
     pub mode: Mode,
@@ -105,15 +104,15 @@ pub struct WaiterView {
     pub since: u64,
     /// When the wait ends.
     pub until: u64,
-    /// What for.
+    /// Its reason.
     pub reason: Option<String>,
     /// How often it was overtaken here.
     pub overtaken: u32,
-    /// All gates of the set that it is part of; only this one for a plain request.
+    /// All gates of its set; only this one if it is no set.
     pub set: Vec<Name>,
     /// Whether it could enter here and only waits elsewhere: its place is kept.
     pub kept: bool,
-    /// What it needs of a room's stay.
+    /// How long it needs of a room's stay.
     pub needs_ms: Option<u64>,
 }
 
@@ -124,9 +123,9 @@ pub struct SessionView {
     pub session: SessionId,
     /// What people call it.
     pub label: Option<String>,
-    /// The silence that it may keep; nothing for an implicit one.
+    /// How long it may be silent; `None` for an implicit session.
     pub ttl_ms: Option<u64>,
-    /// Since when the node knows it.
+    /// Since when the node has known it.
     pub since: u64,
     /// When it was last heard of.
     pub heard: u64,
@@ -134,7 +133,7 @@ pub struct SessionView {
     pub connected: bool,
     /// Whether it must still resume after a crash.
     pub awaited: bool,
-    /// Whether it ran out and its close is not yet logged.
+    /// Whether it has run out and its close is not logged yet.
     pub ran_out: bool,
     /// The gates that it is inside.
     pub holds: Vec<Name>,
@@ -147,11 +146,11 @@ pub struct SessionView {
 pub struct Edge {
     /// Who waits.
     pub waiter: SessionId,
-    /// At which gate.
+    /// The gate.
     pub gate: Name,
     /// For whom.
     pub blocker: SessionId,
-    /// In which way the other is in the way.
+    /// How the other is in the way.
     pub by: BlockedBy,
 }
 
@@ -165,7 +164,7 @@ pub enum BlockedBy {
 }
 
 impl Local {
-    /// All requests that wait for gates: whose, which, and for what.
+    /// All requests that wait for gates: the session, the ticket and the gates.
     pub fn waits(&self) -> impl Iterator<Item = (SessionId, Ticket, Vec<&str>)> {
         self.waits.iter().map(|(_, wait)| {
             let gates = wait.legs.iter().map(|leg| &*self.gates[leg.gate].name);
@@ -178,8 +177,8 @@ impl Local {
         self.gate_with(name, usize::MAX)
     }
 
-    /// An election with at most so many candidates; nothing if nobody leads and nobody campaigns. `UNAVAILABLE` while a
-    /// leader of before a crash may not have been heard of.
+    /// An election with at most `people_max` candidates; `None` if nobody leads and nobody campaigns. `UNAVAILABLE` while a
+    /// leader from before a crash may not have been heard of.
     pub fn election(&self, name: &Name, people_max: usize) -> Result<Option<GateView>, Refusal> {
         let view = self.names.get(name);
         let view = view.map(|g| self.gate_view(*g, people_max.max(1)));

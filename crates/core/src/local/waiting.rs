@@ -1,4 +1,4 @@
-//! Waits: how they begin, how they end, and what is answered then.
+//! Waits: how they begin, how they end, and what the answer is then.
 
 use super::Local;
 use super::request::{Terms, Wanted};
@@ -44,7 +44,7 @@ impl Local {
         self.add_wait(wait, &[])
     }
 
-    /// Puts a wait into its session and into the queues of its gates. `overtaken` is for restored ones.
+    /// Adds a wait to its session and to the queues of its gates. `overtaken` is for restored waits.
     pub(super) fn add_wait(&mut self, wait: Wait, overtaken: &[u32]) -> WaitKey {
         let (s, asynchronous, set) = (wait.session, wait.asynchronous, wait.set());
         self.waiting_legs += wait.legs.len();
@@ -70,7 +70,7 @@ impl Local {
         w
     }
 
-    /// Changes whether a wait keeps its session from acting.
+    /// Sets whether a wait blocks its session.
     pub(super) fn set_blocking(&mut self, w: WaitKey, blocking: bool) {
         let wait = &mut self.waits[w];
         if wait.asynchronous != blocking {
@@ -103,7 +103,7 @@ impl Local {
         });
     }
 
-    /// Ends a wait without entering, and lets those go on who stood behind it.
+    /// Ends a wait without entering, and lets those behind it go on.
     pub(super) fn end_wait(
         &mut self,
         now: u64,

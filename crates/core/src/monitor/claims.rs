@@ -1,5 +1,5 @@
-//! A claim without proof takes nothing from anybody, and a proven one only what is weaker: a hold without proof, or one of
-//! lower fence.
+//! A claim without proof takes nothing from anybody, and a proven one takes only what is weaker: holds without proof or with
+//! lower fences.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A fence exceeds that of every earlier grant that it conflicts with, also across crashes and deleted gates.
+//! A fence exceeds that of every earlier grant that it conflicts with, even across crashes and deleted gates.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct FencesGrow {
     grants: BTreeMap<Name, Vec<(Mode, Fence)>>,
 }
 
-/// Of the grants of one name the last so many are remembered; older ones were below those already.
+/// Cap on remembered grants per name; older ones were already below these.
 const REMEMBERED: usize = 64;
 
 impl FencesGrow {

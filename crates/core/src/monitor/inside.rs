@@ -1,4 +1,4 @@
-//! At most compatible holders are inside.
+//! Only compatible holders are inside at once.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::gate::{Definition, Mode, Rule};
 use crate::name::Name;
 use crate::session::SessionId;
 
-/// Whether all of them may be inside a gate at once. Written as the rules are explained, not as they are carried out.
+/// Whether all of them may be inside a gate at once. It follows how the rules are explained, not how they are implemented.
 pub fn together(definition: &Definition, modes: &[&Mode]) -> bool {
     match definition.rule {
         Rule::Mutex | Rule::Shared => {

@@ -1,5 +1,5 @@
-//! Jobs are never lost, never done after their end, and never in two hands. The ledger is kept by whoever drives
-//! workers, from acknowledgements alone: it knows nothing of queues and lines, so it cannot share their mistakes.
+//! A job is never lost, never done after its end, and never held twice. Whoever drives the workers keeps the ledger, from
+//! acknowledgements alone: it knows nothing of queues and lines, so it cannot share their mistakes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct JobLedger {
     jobs: BTreeMap<String, Known>,
-    /// Who has which job in hand, under which attempt.
+    /// Who holds which job: worker and attempt.
     hands: BTreeMap<String, (u64, u64)>,
     /// Units of work without an answer: the job that each deletes, and the one that it creates instead.
     units: BTreeMap<String, String>,
@@ -23,16 +23,16 @@ struct Known {
 /// How certain a change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was not asked for, or refused.
+    /// It was not requested, or was refused.
     No,
-    /// It was asked for and never answered.
+    /// It was requested and never answered.
     Unknown,
     /// It was acknowledged.
     Yes,
 }
 
 impl JobLedger {
-    /// A job is to be created (`Unknown`, before it is asked for), or was, or was refused.
+    /// A create is about to be requested (`Unknown`), or was done, or was refused.
     pub fn created(&mut self, name: &str, fate: Fate) -> Result<(), String> {
         if let Some(known) = self.jobs.get_mut(name)
             && known.created == Fate::Unknown
@@ -56,8 +56,8 @@ impl JobLedger {
         }
     }
 
-    /// A unit of work is to delete one job and create another in its place (`Unknown`, before it is asked for), or has, or
-    /// was refused. Without an answer exactly one of the two may ever be seen again.
+    /// A unit of work that deletes one job and creates another in its place is about to be requested (`Unknown`), or was
+    /// done, or was refused. Without an answer exactly one of the two jobs may ever be seen again.
     pub fn replaced(&mut self, gone: &str, come: &str, fate: Fate) -> Result<(), String> {
         self.deleted(gone, fate);
         self.created(come, fate)?;
@@ -68,7 +68,7 @@ impl JobLedger {
         Ok(())
     }
 
-    /// Who sees either job of an unanswered unit of work knows what became of the other.
+    /// Seeing either job of an unanswered unit of work decides the fate of the other.
     fn resolve_unit(&mut self, seen: &str) {
         if let Some(come) = self.units.remove(seen)
             && let Some(known) = self.jobs.get_mut(&come)
@@ -99,7 +99,7 @@ impl JobLedger {
             ));
         }
         known.attempt_max = attempt;
-        // Had its delete been done, it could not be taken.
+        // If its delete had been done, it could not be taken.
         known.deleted = Fate::No;
         match self.hands.insert(name.to_owned(), (worker, attempt)) {
             Some((other, _)) => Err(format!(
@@ -109,7 +109,7 @@ impl JobLedger {
         }
     }
 
-    /// A worker's change of its job was accepted, so it must have been the one that held it. It does not hold it any more.
+    /// A worker's change of its job was accepted, so that worker must have held it. It no longer does.
     pub fn accepted(&mut self, name: &str, attempt: u64, worker: u64) -> Result<(), String> {
         match self.hands.remove(name) {
             Some(held) if held == (worker, attempt) => Ok(()),
@@ -119,12 +119,12 @@ impl JobLedger {
         }
     }
 
-    /// A worker does not hold a job any more, whatever became of it.
+    /// A worker no longer holds a job, for whatever reason.
     pub fn let_go(&mut self, name: &str) {
         self.hands.remove(name);
     }
 
-    /// A job is to be deleted (`Unknown`, before it is asked for), or was, or was refused.
+    /// A delete is about to be requested (`Unknown`), or was done, or was refused.
     pub fn deleted(&mut self, name: &str, fate: Fate) {
         if let Some(known) = self.jobs.get_mut(name)
             && known.deleted != Fate::Yes
@@ -143,7 +143,7 @@ impl JobLedger {
         self.hands.clear();
     }
 
-    /// All jobs that live, each as often as it was found. Every job must be accounted for exactly once.
+    /// Takes all living jobs, each as often as it was found, and checks that every job is accounted for exactly once.
     pub fn settle<'a>(&self, living: impl Iterator<Item = &'a str>) -> Result<(), String> {
         let mut found: BTreeMap<&str, u32> = BTreeMap::new();
         for name in living {
@@ -179,12 +179,12 @@ impl JobLedger {
         }
     }
 
-    /// How many jobs were ever heard of.
+    /// How many jobs it has heard of.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Whether none was.
+    /// Whether it has heard of none.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -231,7 +231,7 @@ mod tests {
         assert!(ledger.settle(["a2", "b", "b2", "c2"].into_iter()).is_err());
     }
 
-    /// Each line is a flawed system; the ledger must see every one.
+    /// Each line is a flawed system; the ledger must catch every one.
     #[test]
     fn every_flaw_is_seen() {
         type Flaw = fn(&mut JobLedger) -> Result<(), String>;

@@ -1,6 +1,6 @@
-//! Monitors: independent code that watches what the local half tells and says when a promise is broken. Tests and chaos
-//! runs show them every event (the local half must be [observed](crate::Local::observe)); they share nothing with the
-//! code that they watch but the definitions of gates.
+//! Monitors: independent code that watches what the local half reports and says when a promise is broken. Tests and chaos
+//! runs show them every event (the local half must be [observed](crate::Local::observe)). They share nothing with the code
+//! that they watch except the definitions of gates.
 
 mod claims;
 mod fences;
@@ -24,7 +24,7 @@ use crate::event::Event;
 use crate::gate::{Definition, Mode, Rule};
 use crate::name::Name;
 
-/// All monitors that live on events. Definitions are told as they are made; a gate without one is implicit.
+/// All monitors of events. Tell it each definition when it is made; a gate without one is implicit.
 #[derive(Clone, Debug, Default)]
 pub struct Monitors {
     definitions: BTreeMap<Name, Definition>,
@@ -36,12 +36,12 @@ pub struct Monitors {
 }
 
 impl Monitors {
-    /// A gate was created or changed its definition.
+    /// A gate was created, or got another definition.
     pub fn define(&mut self, gate: Name, definition: Definition) {
         self.definitions.insert(gate, definition);
     }
 
-    /// The node crashed and begins anew: who is inside and who waits is forgotten, fences are not.
+    /// The node has crashed and restarted: forgets who is inside and who waits, but no fences.
     pub fn restarted(&mut self) {
         self.inside = CompatibleInside::default();
         self.overtakes = BoundedOvertaking::default();

@@ -1,6 +1,6 @@
-//! Nobody is passed by later, more urgent ones more often than the gate allows, and nobody at all by later, less or equally
-//! urgent ones. Two passages are no overtaking: through the open door of the room that is inside, since those of other
-//! rooms have to wait for it anyway, and past a set that could still enter beside the one who passed.
+//! Nobody is overtaken by later, more urgent requests more often than the gate allows, and never by later requests that are
+//! equally or less urgent. Two ways past a waiter do not count: through the open door of the room inside, since other rooms
+//! have to wait for it anyway, and past a set that could still join the one that passed.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct BoundedOvertaking {
 }
 
 impl BoundedOvertaking {
-    /// Shows all events of one step. Whoever enters in the same step was not kept waiting by it.
+    /// Shows all events of one step. A request that enters in the same step was not kept waiting by it.
     pub fn saw(
         &mut self,
         step: &[Event],
@@ -118,7 +118,7 @@ impl BoundedOvertaking {
 }
 
 impl Waiting {
-    /// Somebody of this urgency, who came later, went first and is now among those inside.
+    /// A request of this urgency, which came later, went first and is now inside.
     fn check(
         &mut self,
         gate: &Name,
@@ -147,7 +147,7 @@ impl Waiting {
     }
 }
 
-/// What comes before arrival in a gate's order; less is more urgent.
+/// What counts before arrival in a gate's order; less is more urgent.
 fn urgency(definition: &Definition, mode: &Mode, class: u32, set: bool) -> (bool, u64) {
     let class = class.into();
     match definition.order {

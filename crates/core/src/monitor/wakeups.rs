@@ -1,11 +1,12 @@
-//! Nobody waits who could enter: no wake-up is lost. This looks at states, not at events.
+//! Nobody waits who could enter: no wake-up is lost. This monitor looks at states, not at events.
 
 use super::inside::together;
 use crate::gate::{Mode, Rule};
 use crate::local::{GateView, WaiterView};
 
-/// Looks at all gates of a node that has fences. A gate that awaits somebody after a crash lets nobody in. The first waiter of a queue, unless it is a set that waits elsewhere, must
-/// be incompatible with those inside; and nobody may wait before the open door of his room.
+/// Checks all gates of a node that has fences. A gate that awaits somebody after a crash lets nobody in. At other gates the
+/// first waiter, unless it is a set that waits elsewhere, must be incompatible with those inside; and nobody may wait before
+/// the open door of its own room.
 pub fn nobody_waits_needlessly(gates: &[GateView], now: u64) -> Result<(), String> {
     for gate in gates.iter().filter(|gate| gate.awaits.is_empty()) {
         for (at, waiter) in gate.waiters.iter().enumerate() {
@@ -56,7 +57,7 @@ fn through_the_door(gate: &GateView, waiter: &WaiterView, now: u64) -> bool {
     };
     let open = gate.holders.iter().any(|holder| holder.leads)
         || gate.waiters.iter().all(|other| other.mode == first.mode);
-    // Whoever of the room stands ahead, and waits elsewhere too, has a place kept for it.
+    // Members of the room that stand ahead and also wait elsewhere have a place kept for them.
     let ahead = gate
         .waiters
         .iter()

@@ -1,6 +1,6 @@
-//! Who owns what: the only code in which an owner changes. A name belongs to a *shard*; a shard has a *title*: its owner,
-//! the owner's start, and a *number* that rises with every title. Titles change in two ways, both in log order: a *view*
-//! gives the shards of starts that have left to members, and a hand-over gives shards from their owner to a member.
+//! Who owns what: the only code in which an owner changes. A name belongs to a *shard*; a shard has a *title*: its owner, the
+//! owner's start, and a *number* that rises with every title. Titles change in log order, in two ways: a *view* gives members
+//! the shards of starts that have left, and a hand-over gives shards from their owner to a member.
 
 mod node;
 mod one_owner;

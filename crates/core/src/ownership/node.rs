@@ -13,8 +13,8 @@ pub const NODES_MAX: u64 = 255;
 )]
 pub struct NodeId(pub u64);
 
-/// A start of a node. It is on the node's disk and rises with every one, so nothing that an earlier start did can be taken
-/// for something that this one did. Logs of before do not name theirs: that is start 0.
+/// A start of a node. Its number is on the node's disk and rises with every start, so nothing that an earlier start did can
+/// be mistaken for the work of this one. Older logs do not name starts: theirs is start 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,10 +1,10 @@
-//! The monitor of ownership: under one number a shard has one owner, and one start of it.
+//! The monitor of ownership: under one number, a shard has one owner and one start of that owner.
 
 use std::collections::BTreeMap;
 
 use super::{NodeId, Number, Shard, Start, Title};
 
-/// Watches that a shard has at most one owner under a number. Show it every title that any node acts on.
+/// Checks that a shard has at most one owner per number. Show it every title that any node acts on.
 #[derive(Clone, Debug, Default)]
 pub struct OneOwner {
     seen: BTreeMap<(Shard, Number), (NodeId, Start)>,
@@ -31,7 +31,7 @@ impl OneOwner {
 mod tests {
     use super::*;
 
-    /// The specimens are the last two: two nodes under one number, and a node that was back before anybody noticed.
+    /// The last two are the specimens: two nodes under one number, and a node that restarted before anybody noticed.
     #[test]
     fn two_owners_under_one_number_are_seen() {
         let mut monitor = OneOwner::default();

@@ -1,15 +1,15 @@
 //! Shards: every name belongs to one of 65,536, and is owned together with everything else in it.
 //!
 //! The hash is part of the data format: all nodes and all versions must agree on it. It is FNV-1a with 64 bits, whose four
-//! words of 16 bits are folded into one by exclusive or. Whoever chooses names can put many of them into one shard. That
-//! harms nobody: tables of names are keyed by a secret of their own (`local/seeded.rs`), and a shard whose grants run out
-//! gets another number.
+//! words of 16 bits are folded into one by exclusive or. A client can choose names that all fall into one shard. That harms
+//! nobody: tables of names are keyed by a secret of their own (`local/seeded.rs`), and a shard whose grants run out gets
+//! another number.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What names are owned by.
+/// What a name belongs to: shards are owned, not names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Shard(pub u16);
 
@@ -17,9 +17,9 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 impl Shard {
-    /// How many there are.
+    /// How many shards there are.
     pub const COUNT: usize = 1 << 16;
-    /// The last one.
+    /// The last shard.
     pub const LAST: Shard = Shard(u16::MAX);
 
     /// The shard of a gate.
@@ -27,7 +27,7 @@ impl Shard {
         folded(mixed(OFFSET, gate))
     }
 
-    /// The shard of a queue, which is that of its full name `flow/queue`.
+    /// The shard of a queue, by its full name `flow/queue`.
     pub fn of_queue(flow: &str, queue: &str) -> Shard {
         let flow = mixed(mixed(OFFSET, flow), "/");
         folded(mixed(flow, queue))
@@ -81,7 +81,7 @@ mod tests {
         for number in 0..8 * Shard::COUNT {
             names[usize::from(Shard::of(&format!("gate/{number}")).0)] += 1;
         }
-        // Eight each on average; were they thrown at random, forty in one would be a wonder.
+        // Eight each on average; with random names, forty in one is next to impossible.
         assert!(names.iter().all(|count| *count < 40));
         let empty = names.iter().filter(|count| **count == 0).count();
         assert!(empty < 100, "{empty} shards have no name");

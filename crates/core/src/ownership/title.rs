@@ -1,4 +1,4 @@
-//! Titles: who owns a shard, and under which number. Most neighbours have the same title, so they are kept as runs.
+//! Titles: who owns a shard, and under which number. Most neighbours have the same title, so titles are kept as runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 use super::{NodeId, Shard, Start};
 use crate::fence::Fence;
 
-/// How many titles a shard has had: it rises with every one, and fences are made of it.
+/// How many titles a shard has had. It rises with every title, and fences are made from it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Number(pub u32);
 
 impl Number {
-    /// The first number of a new log. Logs of before begin here, too: an epoch of theirs counts as 64 numbers.
+    /// The first number of a new log. Older logs begin here, too: an epoch of theirs counts as 64 numbers.
     pub const FIRST: Number = Number(64);
     /// The last number whose fences are below 2^53.
     pub const MAX: Number = Number((1 << 27) - 1);
-    /// The numbers of a generation begin above this. A log that was never restored is far below.
+    /// A generation's numbers begin above this. The numbers of a log that was never restored are far below.
     const RESTORED: u32 = 1 << 18;
-    /// How many numbers each generation has to itself: shards change hands less often, before the next can begin.
+    /// How many numbers a generation has to itself: a shard changes hands less often before the next generation can begin.
     pub const GENERATION: u32 = 4;
 
-    /// The fence that is above all those of earlier numbers and below all of this one.
+    /// The fence above all fences of earlier numbers and below all fences of this one.
     pub fn floor(self) -> Fence {
         Fence(u64::from(self.0) << Fence::COUNT_BITS)
     }
 
-    /// The first number of a generation, unless it is past the last. Generations are slots of time, so whatever was given
-    /// out before this one began is below, by whichever log that was restored from whichever backup.
+    /// The first number of a generation, unless it is past the last. Generations are slots of time, so every number given out
+    /// before this one began is lower, whichever log gave it out and whichever backup that log was restored from.
     pub fn first_of(generation: u32) -> Option<Number> {
         let above = generation.checked_mul(Number::GENERATION)?;
         Number(Number::RESTORED).raised(above)
     }
 
-    /// The number so many titles later, unless that is past the last.
+    /// The number this many titles later, unless that is past the last.
     pub(crate) fn raised(self, by: u32) -> Option<Number> {
         let raised = Number(self.0.checked_add(by)?);
         (raised <= Number::MAX).then_some(raised)
@@ -55,16 +55,16 @@ impl fmt::Display for Number {
 pub struct Title {
     /// The owner.
     pub owner: NodeId,
-    /// Which start of it.
+    /// Which start of the owner.
     pub start: Start,
     /// The title's number.
     pub number: Number,
-    /// The number under which this start became the owner. From then on it has handed the shard to nobody but itself, so
-    /// what rests on any number since then still holds.
+    /// The number under which this start became the owner. Since then it has handed the shard to nobody but itself, so
+    /// anything that rests on a number from then on still holds.
     pub since: Number,
 }
 
-/// Shards that lie beside each other and have the same number.
+/// Adjacent shards with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// The first shard.
@@ -89,7 +89,7 @@ impl Span {
 /// All titles. Part of the replicated half.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ownership {
-    /// In order, without gaps, no two neighbours alike. Empty before the first view: nobody owns anything.
+    /// In order, without gaps, adjacent runs different. Empty before the first view: nobody owns anything.
     runs: Vec<Run>,
 }
 
@@ -106,12 +106,12 @@ impl Ownership {
         Some(self.runs.get(after.checked_sub(1)?)?.title)
     }
 
-    /// The number of a shard's title, 0 before the first.
+    /// The number of a shard's title; 0 before the first title.
     pub fn number(&self, shard: Shard) -> Number {
         self.title(shard).map_or(Number(0), |title| title.number)
     }
 
-    /// The last shard of those beside this one that have the same title.
+    /// The last shard of the run that this shard is in.
     pub(crate) fn last_of_run(&self, shard: Shard) -> Shard {
         let after = self.runs.partition_point(|run| run.first <= shard);
         let next = self.runs.get(after);
@@ -124,7 +124,7 @@ impl Ownership {
         numbers.max().unwrap_or_default()
     }
 
-    /// Shards that lie beside each other and have one title, in order.
+    /// The runs of adjacent shards with one title, in order.
     pub fn runs(&self) -> impl Iterator<Item = (RangeInclusive<u16>, Title)> {
         let ends = self.runs.iter().skip(1).map(|next| next.first.0 - 1);
         let ends = ends.chain([Shard::LAST.0]);
@@ -140,8 +140,7 @@ impl Ownership {
         }
     }
 
-    /// Gives new titles. `next` is asked once for the shards from each cut, and from each change of title, up to the
-    /// next one.
+    /// Gives new titles. `next` is called once per stretch of shards between cuts and changes of title.
     pub(super) fn retitle(
         &mut self,
         cuts: impl Iterator<Item = Shard>,
@@ -162,7 +161,7 @@ impl Ownership {
         self.runs = runs;
     }
 
-    /// Hands shards to a start of a node. The caller has asked [`Ownership::are_so`].
+    /// Hands shards to a start of a node. The caller has checked [`Ownership::are_so`].
     pub(crate) fn hand_over(
         &mut self,
         spans: &[Span],
@@ -183,7 +182,7 @@ impl Ownership {
                 return title;
             };
             let number = Number(span.number.0 + 1);
-            // Where a gate's ownership travels by an algorithm, that begins anew with every number.
+            // Where an algorithm moves a gate's ownership, it begins anew with every number.
             let same = (title.owner, title.start) == (taker, start);
             let kept = same && !spread.contains_key(&shard);
             Title {
@@ -210,7 +209,7 @@ impl Ownership {
         });
     }
 
-    /// Whether spans are in order and all of their shards have the numbers that they say.
+    /// Whether spans are in order and all of their shards have the numbers that the spans say.
     pub(crate) fn are_so(&self, spans: &[Span]) -> bool {
         let ordered = spans.windows(2).all(|two| two[0].last < two[1].first);
         let so = |span: &Span| {
@@ -223,7 +222,7 @@ impl Ownership {
         ordered && !spans.is_empty() && spans.iter().all(so)
     }
 
-    /// As a log of before says: one node owns everything, under one number.
+    /// What an older log says: one node owns everything, under one number.
     pub(crate) fn of_one(title: Title) -> Ownership {
         let first = Shard(0);
         Ownership {
@@ -302,7 +301,7 @@ mod tests {
         // The same node, but it had given the shard away.
         ownership.hand_over(&[span(7, 7, 66)], NodeId(1), Start(1), &BTreeMap::new());
         assert!(!holds(&ownership, 65) && holds(&ownership, 67));
-        // The same node, started again.
+        // The same node, restarted.
         ownership.hand_over(&[span(7, 7, 67)], NodeId(1), Start(2), &BTreeMap::new());
         assert!(!holds(&ownership, 67) && holds(&ownership, 68));
     }

@@ -1,5 +1,5 @@
-//! Views: who is in. A view lists its members by node and start. It decides from whom the log takes entries, and gives the
-//! shards of starts that have left to those that stay.
+//! Views: who is in. A view lists its members by node and start. It decides whose entries the log accepts, and gives the
+//! shards of starts that have left to the members that stay.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{NODES_MAX, NodeId, Number, Ownership, Shard, Start, Title};
 use crate::error::{Refusal, Word};
 
-/// The place of a change in the log, counted from 1. It names views, homes of sessions and attempts of once-keys. The log
-/// of the engine counts flushes, each of which holds many changes; this counts the changes, refused ones included.
+/// The position of a change in the log, counted from 1. It names views, homes of sessions and attempts of once-keys. The
+/// engine's log counts flushes, each with many changes; this counts changes, refused ones included.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -19,9 +19,9 @@ pub struct Index(pub u64);
 /// Who submitted an entry, and its position among all that this start submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// Which start of it.
+    /// Which start of the node.
     pub start: Start,
     /// Counted from 1.
     pub sequence: u64,
@@ -34,14 +34,14 @@ pub struct Member {
     pub node: NodeId,
     /// Its present start.
     pub start: Start,
-    /// The sequence number of the last entry that the log took from it.
+    /// The sequence number of the last entry that the log accepted from it.
     pub sequence: u64,
 }
 
 /// Who is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// The entry that it came with.
+    /// The log entry of this view.
     pub index: Index,
     /// By node.
     pub members: Vec<Member>,
@@ -49,7 +49,7 @@ pub struct View {
     pub generation: u32,
 }
 
-/// A shard is given away with the others of its block, so that titles stay in few runs.
+/// Shards are given away in blocks of 2^6, so that titles stay in few runs.
 const BLOCK_BITS: u32 = 6;
 
 impl View {
@@ -68,7 +68,7 @@ impl View {
         members.find(|member| (member.node, member.start) == (node, start))
     }
 
-    /// Takes the next entry of a member, and nothing else. From a start that is not a member only a view is taken.
+    /// Accepts a member's next entry and nothing else. From a start that is not a member it accepts only a view.
     pub(crate) fn take(&mut self, origin: Origin, view: bool) -> Result<(), Refusal> {
         let Origin {
             node,
@@ -78,7 +78,7 @@ impl View {
         let mut members = self.members.iter_mut();
         let member = members.find(|member| (member.node, member.start) == (node, start));
         let why = match member {
-            // The first may have others before it, from when it was no member.
+            // The first entry may come after others that were submitted before the start was a member.
             Some(member) if member.sequence + 1 == sequence || member.sequence == 0 => {
                 member.sequence = sequence;
                 return Ok(());
@@ -131,7 +131,7 @@ impl View {
         ))
     }
 
-    /// The view of these members. Those that stay go on with their sequence; `origin` has begun with this entry.
+    /// The view of these members. Members that stay keep their sequence; `origin` has begun with this entry.
     pub(crate) fn next(
         &self,
         index: Index,
@@ -156,8 +156,8 @@ impl View {
         }
     }
 
-    /// The member that a block of shards goes to when its owner has left: whose lot is highest. So every node computes
-    /// the same, a member's leaving moves nothing but its own shards, and they spread over all others.
+    /// The member that inherits a block of shards when its owner has left: the one with the highest lot. Every node computes
+    /// the same; when a member leaves, only its own shards move, and they spread over all others.
     fn heir(&self, block: u16) -> &Member {
         let lot = |member: &&Member| (mixed(member.node.0 << 16 | u64::from(block)), member.node);
         let heir = self.members.iter().max_by_key(lot);
@@ -181,9 +181,9 @@ impl Ownership {
         numbered && self.highest().max(Number::FIRST).raised(1).is_some()
     }
 
-    /// A view gives every shard of a start that has left to a member, and the first view of a generation every shard.
-    /// Those of gates whose ownership travels by an algorithm get another number in any case: with every view the algorithm
-    /// begins anew.
+    /// A view gives every shard of a start that has left to a member, and the first view of a generation every shard. Shards
+    /// with gates whose ownership an algorithm moves get another number in any case, because the algorithm begins anew with
+    /// every view.
     pub(crate) fn follow(
         &mut self,
         view: &View,
@@ -262,7 +262,7 @@ mod tests {
             let share = owned(&ownership, node) as f64 / Shard::COUNT as f64;
             assert!((0.28..0.39).contains(&share), "node {node} owns {share}");
         }
-        // Node 2 is gone, node 3 was started again: both have left, and node 1 keeps what it had.
+        // Node 2 is gone and node 3 was restarted: both have left, and node 1 keeps what it had.
         ownership.follow(&view(&[(1, 1), (3, 2)]), None, &BTreeMap::new());
         for shard in (0..=u16::MAX).map(Shard) {
             let [was, is] = [&before, &ownership].map(|titles| titles.title(shard).unwrap());

@@ -1,6 +1,6 @@
 //! What older versions wrote, and what it means now. They knew one node, which owned everything in *epochs*: a new one with
-//! every start, with fences of `epoch·2^32 + counter`. Such an epoch counts as 64 numbers, of which every shard has the
-//! last, so that whatever is granted afterwards is above it.
+//! every start, with fences of `epoch·2^32 + counter`. An epoch counts as 64 numbers, and every shard has the last of them,
+//! so that everything granted afterwards is above it.
 //!
 //! These types are read and never written, and must stay as they are.
 
@@ -88,7 +88,7 @@ pub struct OnceStart {
     pub retry_unknown: bool,
 }
 
-/// A change of jobs. Each attempt was of the epoch in which the job was taken.
+/// A change of jobs. Each attempt belonged to the epoch in which the job was taken.
 #[derive(Debug, Deserialize)]
 #[expect(missing_docs, reason = "as they are now, but for what is said above")]
 pub enum JobChange {
@@ -111,7 +111,7 @@ pub enum JobChange {
         job: JobId,
         attempt: Fence,
     },
-    /// As `Lose`, in logs that do not say whose the jobs were.
+    /// Like `Lose`, in logs that do not say who held the jobs.
     Die {
         jobs: Vec<(JobId, Fence)>,
     },
@@ -175,7 +175,7 @@ impl From<OnceRecord> for once::Record {
     }
 }
 
-/// An attempt at a once-key. Of one that is done it is not known whose it was.
+/// An attempt at a once-key. If it is done, its session is not on record.
 fn once_attempt(attempt: Fence, session: Option<SessionId>) -> once::Attempt {
     once::Attempt {
         number: attempt.0,
@@ -216,7 +216,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The numbers that it was made under.
+    /// The numbers under which it was made.
     pub(crate) fn numbers(&self) -> Vec<(Shard, Number)> {
         vec![(Shard(0), last_of(self.epoch))]
     }
@@ -226,17 +226,17 @@ impl Image {
     }
 }
 
-/// How many numbers an epoch counts as.
+/// How many numbers an epoch counts for.
 const EPOCH_NUMBERS: u64 = 1 << (32 - Fence::COUNT_BITS);
 
-/// The last number of an epoch; of one that never was, a number that nothing has.
+/// The last number of an epoch; for an epoch too high to be real, a number that nothing has.
 fn last_of(epoch: u64) -> Number {
     let first = epoch.checked_mul(EPOCH_NUMBERS);
     let last = first.and_then(|first| u32::try_from(first + EPOCH_NUMBERS - 1).ok());
     Number(last.unwrap_or(u32::MAX))
 }
 
-/// What a node owned in an epoch, and the view that it was.
+/// The view and the ownership of a node in an epoch.
 fn owned(index: Index, node: NodeId, epoch: u64) -> (View, Ownership) {
     let start = Start(0);
     let view = View {
@@ -309,7 +309,7 @@ impl From<Records> for super::Records {
 }
 
 impl Replicated {
-    /// Applies the next entry of a log of before.
+    /// Applies the next entry of an older log.
     pub fn apply_before(&mut self, at: u64, change: Change) -> Result<Applied, Refusal> {
         let change = match change {
             Change::Reign { node, at_least } => return self.reign(node, at_least),
@@ -363,7 +363,7 @@ impl Replicated {
         self.apply(at, &change)
     }
 
-    /// A start of a once-key, which must have had a later fence than the one before.
+    /// A start of a once-key, whose fence must be higher than that of the previous start.
     fn start_once(&mut self, at: u64, before: OnceStart) -> Result<Applied, Refusal> {
         let records = &mut self.records;
         records.index.0 += 1;
@@ -396,7 +396,7 @@ impl Replicated {
         Ok(Applied(Outcome::Once(answer)))
     }
 
-    /// Whose attempt it was is not in snapshots of before, so a log does not say it either.
+    /// Older snapshots do not say whose attempt it was, so a replayed log does not either.
     fn finish_once(
         &mut self,
         at: u64,
@@ -431,7 +431,7 @@ impl Replicated {
     }
 }
 
-/// How somebody named an attempt at a once-key.
+/// The name of an attempt at a once-key.
 fn named(attempt: Fence) -> OnceAttempt {
     OnceAttempt {
         number: attempt.0,
@@ -439,7 +439,7 @@ fn named(attempt: Fence) -> OnceAttempt {
     }
 }
 
-/// The number that an attempt rested on.
+/// The number on which an attempt rested.
 fn rested_on(attempt: Fence) -> Number {
     last_of(attempt.0 >> 32)
 }

@@ -1,5 +1,5 @@
-//! Bytes that an older version wrote. Each line of the fixture is what was logged, when, whether it was done or refused, and
-//! its bytes; the last two are the snapshot and the image of a clean stop after it.
+//! Bytes that an older version wrote. Each line of the fixture is one entry: what was logged, when, whether it was done or
+//! refused, and its bytes; the last two lines are the snapshot and the image of a clean stop that followed.
 
 use super::*;
 use crate::command::{Answer, Claim, ClaimEnd, Command};
@@ -105,7 +105,7 @@ fn a_log_of_before_comes_to_what_it_came_to_then() {
 #[test]
 fn fences_after_it_are_above_all_of_before() {
     for mut replicated in [replayed(), restored()] {
-        // The last epoch was 4, and it may have had every fence up to this.
+        // The last epoch was 4, and it may have granted every fence up to this one.
         let highest = Fence(4 << 32 | u64::from(u32::MAX));
         begin(&mut replicated);
         for shard in [Shard(0), Shard::of("plain"), Shard::LAST] {

@@ -1,11 +1,11 @@
-//! What must be in the log before it is true, and what applying it yields. A [`Change`] can be given to nobody but
-//! [`Replicated::apply`](super::Replicated::apply), and an [`Applied`] can be made by nobody else: so the local half
-//! cannot create a gate or end an opened session that the log does not know.
+//! What must be in the log before it is true, and what applying it yields. Only
+//! [`Replicated::apply`](super::Replicated::apply) accepts a [`Change`], and only it can make an [`Applied`]: so the local
+//! half cannot create a gate or end an opened session that the log does not know.
 //!
-//! Between the moment in which a change is submitted and the one in which it is applied, others are applied. So a change
-//! says what it *rests on*, and is refused, on all nodes alike, when that has changed: a view the view before, titles and
-//! whatever concerns a gate or a held job the number of its shard, the end of a session the index of its home,
-//! a flow the text that its author saw.
+//! Others may be applied between the submission of a change and its own application. So a change says what it *rests on*, and
+//! is refused, on all nodes alike, when that has changed: a view rests on the view before, titles and changes about a gate or
+//! a held job on the number of the shard, the end of a session on the index of its home, a flow on the text that its author
+//! saw.
 
 use std::sync::Arc;
 
@@ -31,24 +31,24 @@ use crate::session::SessionId;
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// From now on these are in. The shards of starts that have left go to members, under higher numbers. Alone it is the
+    /// The members from now on. The shards of starts that have left go to members, under higher numbers. Alone, this is the
     /// first entry of every start.
     View {
         /// The view before, which it rests on.
         before: Index,
         /// The members, by node.
         members: Vec<(NodeId, Start)>,
-        /// The slot of time in which the log was last restored from a backup, 0 if never. Each time raises all numbers,
+        /// The slot of time in which the log was last restored from a backup; 0 if never. Each restore raises all numbers
         /// above every one that may have been given out before.
         generation: u32,
     },
-    /// An owner hands shards to a member, under the next number. It hands them to itself when their fences run low.
+    /// An owner hands shards to a member, under the next number; to itself when their fences run low.
     Titles {
-        /// Which shards, in order, with the numbers that this rests on.
+        /// Which shards, in order, with the numbers on which this rests.
         shards: Vec<Span>,
         /// Who takes them.
         taker: NodeId,
-        /// Which start of it.
+        /// Which start of the taker.
         start: Start,
     },
     /// `GATE CREATE`. Creating the same gate again changes nothing; another definition is refused.
@@ -67,34 +67,34 @@ pub enum Change {
         /// The number of its shard.
         number: Number,
     },
-    /// `SESSION OPEN`. Its home is whoever submits this.
+    /// `SESSION OPEN`. The node that submits this is its home.
     OpenSession {
-        /// Its identity, drawn by the node.
+        /// Its identity, drawn at random by the node.
         session: SessionId,
         /// How long it may be silent.
         ttl_ms: u64,
-        /// What people call it.
+        /// Its label.
         label: Option<String>,
-        /// Whose it is; nothing for the default user's.
+        /// Its user; `None` for the default user.
         user: Option<String>,
     },
     /// The end of a session that ran out.
     CloseSession {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home.
         home: Index,
     },
-    /// `SESSION RESUME` elsewhere: whoever submits this is its home from now on.
+    /// `SESSION RESUME` at another node: the node that submits this is its home from now on.
     MoveSession {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of the home that it leaves.
         home: Index,
     },
     /// The command of a once-key is about to run.
     StartOnce(OnceStart),
-    /// The command of a once-key ended well; from now on it is done.
+    /// The command of a once-key succeeded; from now on the key is done.
     FinishOnce {
         /// The key.
         key: Name,
@@ -103,19 +103,19 @@ pub enum Change {
         /// Which attempt.
         attempt: OnceAttempt,
     },
-    /// The command of a once-key failed, so it may be repeated.
+    /// The command of a once-key failed, so it may be tried again.
     AbandonOnce {
         /// The key.
         key: Name,
         /// Which attempt.
         attempt: OnceAttempt,
     },
-    /// Forgets a once-key altogether.
+    /// Deletes the record of a once-key.
     ForgetOnce {
         /// The key.
         key: Name,
     },
-    /// `FLOW APPLY name text`: a flow begins, or goes on as another.
+    /// `FLOW APPLY name text`: creates a flow, or replaces its text.
     ApplyFlow {
         /// The flow's name.
         flow: Name,
@@ -129,34 +129,34 @@ pub enum Change {
         /// The flow's name.
         flow: Name,
     },
-    /// Something happens to jobs: all of it, or none.
+    /// Changes jobs: all of them, or none.
     Jobs(Vec<JobChange>),
-    /// From now on these limits hold. What is there already stays, even where it is more than they allow.
+    /// New limits. Whatever exists stays, even beyond them.
     Limits {
         /// All of them.
         limits: Box<SharedLimits>,
     },
-    /// The key of receipts, drawn by the first node of the log. A second one changes nothing.
+    /// The key of receipts, drawn at random by the first node of the log. A second one changes nothing.
     ShareReceiptKey {
         /// The key.
         key: ReceiptKey,
     },
-    /// The log is this cluster's from now on: its founder says so, and whoever restores a backup.
+    /// The log belongs to this cluster from now on. Submitted by its founder and by a node that restores a backup.
     Found {
         /// Its identity.
         cluster: ClusterId,
     },
-    /// A newcomer is let in: the others know where it is.
+    /// Lets a newcomer in, and tells the others its address.
     Admit(Newcomer),
-    /// A member is reached elsewhere, or it was removed and is not to be reached at all.
+    /// A member has another address, or was removed and has none.
     Address {
-        /// Which node.
+        /// The node.
         node: NodeId,
-        /// Where, unless it was removed.
+        /// The address, unless it was removed.
         address: Option<Address>,
     },
-    /// A view that a leader proposes. The log takes it only in the term in which that leader led: submissions go to every
-    /// new leader again, and that one may have renewed the lease of a member that its predecessor wanted to leave out.
+    /// A view proposed by a leader. The log takes it only in the term in which that leader led. Submissions are repeated to
+    /// every new leader, and the new one may have renewed the lease of a member that its predecessor wanted to leave out.
     ViewInTerm {
         /// The leader's term.
         term: u64,
@@ -167,7 +167,7 @@ pub enum Change {
         /// The slot of time in which the log was last restored from a backup.
         generation: u32,
     },
-    /// `FLOW APPLY name text OVER mark`: as [`Change::ApplyFlow`], if the flow is still the one that its author saw.
+    /// `FLOW APPLY name text OVER mark`: like [`Change::ApplyFlow`], if the flow is still the one that its author saw.
     ApplyFlowOver {
         /// The flow's name.
         flow: Name,
@@ -175,7 +175,7 @@ pub enum Change {
         text: Arc<str>,
         /// What the text means.
         scheme: Box<Scheme>,
-        /// The mark of the text that this rests on; nothing where there was no such flow.
+        /// The mark of the text on which this rests; `None` if there was no such flow.
         over: Option<FlowMark>,
     },
     /// `POOL CREATE`. Creating the same pool again changes nothing; another definition is refused.
@@ -185,110 +185,110 @@ pub enum Change {
         /// What it is.
         definition: Box<PoolDefinition>,
     },
-    /// A pool goes at once, whatever is in use: what `POOL DELETE` came to in logs of before. Now it is [`Change::ClosePool`].
+    /// Deletes a pool at once, even if it is in use: what `POOL DELETE` meant in older logs. Now it is [`Change::ClosePool`].
     DeletePool {
         /// The pool's name.
         pool: Name,
     },
-    /// A node's member of a pool says something to all.
+    /// A node's member of a pool sends a letter to all.
     PoolLetter {
         /// The pool's name.
         pool: Name,
-        /// The entry that the pool came with.
+        /// The log entry that created the pool.
         created: Index,
-        /// What.
+        /// The letter.
         letter: Letter,
     },
-    /// `SESSION RESUME … SERIAL n … SLOTS …`: as [`Change::MoveSession`], and it says more.
+    /// `SESSION RESUME … SERIAL n … SLOTS …`: like [`Change::MoveSession`], with more.
     ResumeSession {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of the home that it leaves.
         home: Index,
-        /// The number of this resume among those of its client: one that comes late is refused.
+        /// The number of this resume among those of its client; a late one is refused.
         serial: Option<u64>,
-        /// The slots that it has, by name. Others it has no longer.
+        /// All slots that it still has, by name.
         slots: Option<Vec<NamedSlot>>,
     },
-    /// A node says which slots a session took there that has moved away.
+    /// A node names the slots that a session took there before it moved away.
     ClaimSlots {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The pools, slots and fences.
         claims: Vec<(Name, u32, Fence)>,
-        /// Whether these are all, and not only those of the node's last start.
+        /// Whether these are all, rather than only those taken since the node's last start.
         all: bool,
     },
-    /// A session has slots no longer that it has claimed.
+    /// A session no longer has slots that it has claimed.
     GiveSlots {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The pool's name.
         pool: Name,
         /// The slots, with the fences of the claims: it may have taken them again since.
         slots: Vec<(u32, Fence)>,
-        /// Their owner says so, and not the session: it never had them, or has lost them.
+        /// Whether their owner says so and not the session: the session never had them, or has lost them.
         lost: bool,
     },
-    /// `DECIDE name value`: the first value in the log's order is the decided one.
+    /// `DECIDE name value`: the first value in log order is decided.
     Decide {
-        /// What is decided.
+        /// The name under which it is decided.
         name: Name,
-        /// The value that is proposed.
+        /// The proposed value.
         value: Body,
     },
     /// `DECIDE FORGET name`.
     ForgetDecision {
-        /// What was decided.
+        /// The name of the decision.
         name: Name,
     },
-    /// `GROUP JOIN`: a session is a member, or comes back as one.
+    /// `GROUP JOIN`: a session becomes a member, or comes back.
     JoinGroup {
-        /// Which group.
+        /// The group.
         group: Name,
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home.
         home: Index,
-        /// The order that it asks for, if it says so.
+        /// The order that it asks for, if any.
         order: Option<GroupOrder>,
-        /// By what it wants the group to be ordered, if it says so.
+        /// How it wants messages to be ordered, if it says so.
         using: Option<GroupUsing>,
-        /// The number of the last message that it was delivered, if it says so.
+        /// The number of the last message delivered to it, if it says so.
         after: Option<u64>,
     },
-    /// `GROUP SEND` to a group that is ordered by the log: this is its place in the group's order.
+    /// `GROUP SEND` to a group that the log orders: the place of this entry is the message's place.
     SendToGroup {
-        /// Which group.
+        /// The group.
         group: Name,
-        /// Who sends.
+        /// The sender.
         session: SessionId,
-        /// The index of its home: what it sent before it moved is delivered before that or never.
+        /// The index of its home. A message sent before the session moved is delivered before the move or never.
         home: Index,
-        /// What.
+        /// The message.
         body: Body,
     },
     /// `GROUP LEAVE`.
     LeaveGroup {
-        /// Which group.
+        /// The group.
         group: Name,
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home.
         home: Index,
     },
-    /// Messages of a group that is ordered by an algorithm may have numbers up to this.
+    /// Messages of a group that an algorithm orders may have numbers up to this.
     RaiseGroup {
-        /// Which group.
+        /// The group.
         group: Name,
         /// The highest number.
         to: u64,
     },
-    /// A new member of a group that is ordered by an algorithm begins behind the message of this number.
+    /// A new member of a group that an algorithm orders begins behind the message with this number.
     PlaceMember {
-        /// Which group.
+        /// The group.
         group: Name,
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home, which knows the number.
         home: Index,
@@ -297,42 +297,42 @@ pub enum Change {
     },
     /// `SESSION CLOSE` or `SESSION END`.
     EndSession {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The index of its home.
         home: Index,
-        /// Whether its client asks for it. Otherwise it may believe for a while yet that its session goes on.
+        /// Whether its client asked for it. If not, the client may believe for a while that its session lives.
         asked: bool,
     },
-    /// Whoever submits this has waited for as long as clients may believe it whose sessions ended without its word.
+    /// The node that submits this has waited until clients whose sessions were ended elsewhere no longer believe in them.
     EndsWaited {
-        /// The entry of the last such end.
+        /// The log entry of the last such end.
         last: Index,
     },
-    /// `POOL DELETE`: the members that share the pool vote, and give nobody a slot of it meanwhile.
+    /// `POOL DELETE`: the members that share the pool vote, and give out none of its slots meanwhile.
     ClosePool {
         /// The pool's name.
         pool: Name,
     },
-    /// What a node says to that.
+    /// A node's vote on that.
     PoolVote {
         /// The pool's name.
         pool: Name,
-        /// The entry that it answers.
+        /// The log entry that began the vote.
         began: Index,
-        /// Whether nobody has a slot there, or may have.
+        /// Whether nobody there has a slot, or may have one.
         unused: bool,
     },
 }
 
-/// What the log says of an entry beside what it changes.
+/// What the log says about an entry, apart from the change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The wall clock's time when it was submitted, as a note: the same on every node, and never compared.
+    /// The wall clock when it was submitted, for information: the same on every node, and never compared.
     pub at: u64,
-    /// Who submitted it. Logs of before do not say.
+    /// Who submitted it. Older logs do not say.
     pub origin: Option<Origin>,
-    /// The term of the leader that put it into the log; 0 where there is none.
+    /// The term of the leader that put it into the log; 0 if there is none.
     pub term: u64,
 }
 
@@ -346,18 +346,18 @@ impl From<u64> for Stamp {
     }
 }
 
-/// A change that is in the log and applied. The local half follows it; the client is answered from its outcome.
+/// A change that is in the log and applied. The local half follows it; its outcome answers the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the local half must follow what the log says"]
 pub struct Applied(pub(super) Outcome);
 
 impl Applied {
-    /// What the client is answered.
+    /// The outcome, which answers the client.
     pub fn outcome(&self) -> &Outcome {
         &self.0
     }
 
-    /// As [`Applied::outcome`], once the local half has followed.
+    /// Like [`Applied::outcome`], for when the local half has followed.
     pub fn into_outcome(self) -> Outcome {
         self.0
     }
@@ -366,7 +366,7 @@ impl Applied {
 /// What a change did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Others are in now, and shards have new titles.
+    /// The members have changed, and shards have new titles.
     Viewed,
     /// Shards have new titles.
     Entitled,
@@ -388,7 +388,7 @@ pub enum Outcome {
         session: SessionId,
         /// How long it may be silent.
         ttl_ms: u64,
-        /// What people call it.
+        /// Its label.
         label: Option<String>,
     },
     /// The session is closed.
@@ -407,7 +407,7 @@ pub enum Outcome {
         /// The slots that it has, if it has said so.
         slots: Option<Vec<SlotClaim>>,
     },
-    /// What became of a once-key.
+    /// What happened to a once-key.
     Once(OnceAnswer),
     /// A flow was applied.
     FlowApplied {
@@ -419,20 +419,20 @@ pub enum Outcome {
         /// Its name.
         flow: Name,
     },
-    /// Other limits hold now.
+    /// There are new limits.
     LimitsChanged,
-    /// There is a key of receipts now.
+    /// The key of receipts is set.
     ReceiptKeyShared,
     /// The cluster has another identity or other addresses.
     ClusterChanged,
-    /// What the changes of jobs came to, in their order.
+    /// The outcomes of the changes of jobs, in order.
     Jobs(Vec<JobOutcome>),
     /// The pool exists now.
     PoolCreated {
         /// Its name.
         pool: Name,
     },
-    /// The members that share the pool vote whether it goes.
+    /// The members that share the pool vote on its deletion.
     PoolClosing {
         /// Its name.
         pool: Name,
@@ -441,7 +441,7 @@ pub enum Outcome {
     PoolKept {
         /// Its name.
         pool: Name,
-        /// Where.
+        /// The node that voted so.
         by: NodeId,
     },
     /// The pool is gone.
@@ -451,53 +451,53 @@ pub enum Outcome {
         /// What it was.
         definition: Box<PoolDefinition>,
     },
-    /// A member of a pool was heard.
+    /// A member's letter to a pool was delivered.
     PoolHeard,
     /// A session has these slots.
     SlotsClaimed {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The pools, slots and fences.
         claims: Vec<(Name, u32, Fence)>,
     },
-    /// A session has these slots no longer.
+    /// A session no longer has these slots.
     SlotsGiven {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The pool's name.
         pool: Name,
         /// The slots, with the fences that it claimed.
         slots: Vec<(u32, Fence)>,
-        /// Whether it was told so, instead of saying so.
+        /// Whether it was told so rather than said so.
         lost: bool,
     },
-    /// This is the decided value, whoever proposed it.
+    /// The decided value, whoever proposed it.
     Decided {
         /// The value.
         value: Body,
     },
-    /// There is no decision any more.
+    /// A decision was forgotten.
     DecisionForgotten {
         /// Whether there was one.
         was: bool,
     },
     /// A session is a member of a group.
     GroupJoined(Box<GroupJoined>),
-    /// What was sent to a group has this number.
+    /// A message to a group has this number.
     GroupSent {
         /// The number.
         number: u64,
     },
-    /// A session is no member of a group any more.
+    /// A session is no longer a member of a group.
     GroupLeft {
-        /// Which group.
+        /// The group.
         group: Name,
     },
-    /// Nobody believes a node any longer whose sessions ended without its word.
+    /// Clients no longer believe in sessions of this node that were ended elsewhere.
     EndsWaited {
-        /// Which node.
+        /// The node.
         node: NodeId,
     },
-    /// It was so already.
+    /// Nothing changed.
     Unchanged,
 }

@@ -11,7 +11,7 @@ impl Replicated {
     pub(super) fn check_create(&self, gate: &Name, definition: &Definition) -> Result<(), Refusal> {
         let Records { gates, limits, .. } = &self.records;
         match gates.get(gate) {
-            // As it is, whatever the limits are by now.
+            // An existing gate stays as it is, whatever the limits are now.
             Some(existing) if existing == definition => return Ok(()),
             _ => definition.check(limits)?,
         }

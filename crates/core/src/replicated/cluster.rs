@@ -1,6 +1,6 @@
-//! The cluster that a log belongs to: its identity, where its nodes are reached, and which starts they have had. A node's
-//! number may come back with an emptied disk, whose starts would begin anew; so the log remembers the highest that it has seen
-//! of each node, and a newcomer begins above it.
+//! The cluster that a log belongs to: its identity, the addresses of its nodes, and their latest starts. A node's number may
+//! come back with an empty disk, whose starts would begin again at 1. So the log remembers the highest start of each node,
+//! and a newcomer begins above it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,22 +12,22 @@ use crate::error::{Refusal, Word};
 use crate::name::check_text;
 use crate::ownership::{NODES_MAX, NodeId, Start, View};
 
-/// The identity of a cluster, drawn at random by its founder, and anew when a backup is restored: nodes of different clusters
-/// never talk to each other, even if they know the same secret.
+/// The identity of a cluster, drawn at random by its founder, and again when a backup is restored. Nodes of different
+/// clusters never talk to each other, even if they know the same secret.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClusterId(pub u128);
 
-/// Where a node is reached.
+/// The address of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// By the other nodes, `host:port`.
+    /// For the other nodes, `host:port`.
     pub peer: String,
-    /// By clients, if they can.
+    /// For clients, if they can reach it.
     pub client: Option<String>,
 }
 
 impl Address {
-    /// The longest.
+    /// The longest address.
     pub const BYTES_MAX: usize = 255;
 }
 
@@ -38,20 +38,20 @@ pub struct Newcomer {
     pub node: NodeId,
     /// Its present start.
     pub start: Start,
-    /// Drawn at random by this start, so that it can repeat itself and another disk cannot pass for it.
+    /// Drawn at random by this start, so that it can repeat its request and another disk cannot pass for it.
     pub token: u64,
-    /// Where it is reached.
+    /// Its address.
     pub address: Address,
 }
 
-/// What is to be done about a newcomer.
+/// What to do about a newcomer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The log takes it in.
+    /// The log should take it in.
     New,
-    /// The log knows it already: it repeats itself, or has been started again.
+    /// The log knows it already: it has repeated its request, or was restarted.
     Known,
-    /// Its number was used before, up to this start. It must come back with a later one.
+    /// Its number was used before, up to this start: it must come back with a later one.
     StartAbove(Start),
 }
 
@@ -65,7 +65,7 @@ pub struct Cluster {
 /// What the log knows of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
-    /// The highest that the log has seen.
+    /// The highest start that the log has seen.
     last_start: Start,
     token: u64,
     address: Option<Address>,
@@ -73,18 +73,18 @@ struct Known {
 }
 
 impl Cluster {
-    /// Its identity, once it was founded.
+    /// Its identity, once it is founded.
     pub fn id(&self) -> Option<ClusterId> {
         self.id
     }
 
-    /// Where the nodes are reached, by number.
+    /// The addresses of the nodes, by number.
     pub fn addresses(&self) -> impl Iterator<Item = (NodeId, &Address)> {
         let nodes = self.nodes.iter();
         nodes.filter_map(|(node, known)| Some((*node, known.address.as_ref()?)))
     }
 
-    /// Where a node is reached.
+    /// The address of a node.
     pub fn address(&self, node: NodeId) -> Option<&Address> {
         self.nodes.get(&node)?.address.as_ref()
     }
@@ -95,7 +95,7 @@ impl Cluster {
         known.map(|known| known.last_start).unwrap_or_default()
     }
 
-    /// Whether a node was a member, and is none any more.
+    /// Whether a node was a member and has been removed.
     pub fn was_removed(&self, node: NodeId) -> bool {
         let known = self.nodes.get(&node);
         known.is_some_and(|known| known.removed)
@@ -178,7 +178,7 @@ impl Cluster {
         }
     }
 
-    /// Carries out a change that was checked.
+    /// Carries out a checked change.
     pub(super) fn apply(&mut self, change: &Change) -> Outcome {
         let before = self.clone();
         match change {
@@ -203,7 +203,7 @@ impl Cluster {
         }
     }
 
-    /// Remembers the starts of a view.
+    /// Remembers the starts in a view.
     pub(super) fn follow(&mut self, view: &View) {
         for member in &view.members {
             let known = self.nodes.entry(member.node).or_default();
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// A log of node 1 in which node 2 was taken in with start 3.
+    /// A log of node 1 that has let in node 2 with start 3.
     fn with_node_2() -> Replicated {
         let mut log = Replicated::new(Limits::default());
         let view = log.view_alone(NodeId(1), Start(1), 0);

@@ -1,5 +1,5 @@
-//! Decisions: of all values that are proposed under a name, the first in the log's order is the decided one, and everybody
-//! is answered that one. The log is the consensus; this is only its memory.
+//! Decisions: of all values proposed under a name, the first in log order is decided, and everybody is told that one. The log
+//! is the consensus; this is only its memory.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -24,7 +24,7 @@ impl Decisions {
         self.0.range::<Name, _>((name, Bound::Unbounded))
     }
 
-    /// Whether a value could be proposed. What was decided earlier needs no room.
+    /// Whether a value could be proposed. A name that is already decided needs no room.
     pub(super) fn check(&self, name: &Name, value: &Body) -> Result<(), Refusal> {
         if value.len() > Limits::VALUE_BYTES {
             return Err(Refusal::new(
@@ -49,13 +49,13 @@ impl Decisions {
         ))
     }
 
-    /// Decides for a value, unless there is a decision; the decided value.
+    /// Decides on a value unless there is a decision; returns the decided value.
     pub(super) fn decide(&mut self, name: &Name, value: &Body) -> Body {
         let decided = self.0.entry(name.clone());
         decided.or_insert_with(|| value.clone()).clone()
     }
 
-    /// Forgets a decision; whether there was one.
+    /// Forgets a decision; says whether there was one.
     pub(super) fn forget(&mut self, name: &Name) -> bool {
         self.0.remove(name).is_some()
     }

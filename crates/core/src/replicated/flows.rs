@@ -1,5 +1,5 @@
-//! Flows and their jobs, as the log knows them: which queues there are, which job lies where. Takes are not here; a job
-//! in somebody's hands still lies in its queue.
+//! Flows and their jobs, as the log knows them: which queues exist, and which job lies where. Takes are not here; a held job
+//! still lies in its queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ownership::Shard;
 /// A flow on record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// The text that it was applied as.
+    /// The text with which it was applied.
     pub text: Arc<str>,
     /// What the text means.
     pub scheme: Scheme,
@@ -43,19 +43,19 @@ pub(super) struct Flows {
     pub(super) flows: BTreeMap<Name, Flow>,
     pub(super) queues: BTreeMap<QueueId, Queue>,
     pub(super) jobs: Blocks,
-    /// What all jobs weigh together.
+    /// The weight of all jobs.
     pub(super) bytes: u64,
     pub(super) last_job: u64,
     pub(super) last_place: u64,
     last_queue: u32,
 }
 
-/// Jobs by name, a flow at a time. Not in snapshots: it follows from the jobs.
+/// Jobs by flow and name. Not in snapshots, because it follows from the jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeMap<Name, BTreeMap<Name, JobId>>);
 
 impl Queue {
-    /// The shard that it is owned with.
+    /// The shard that it belongs to.
     pub fn shard(&self) -> Shard {
         Shard::of_queue(&self.flow, &self.name)
     }
@@ -104,7 +104,7 @@ impl Flow {
 }
 
 impl Flows {
-    /// Whether a flow could be applied as this.
+    /// Whether this flow could be applied.
     pub(super) fn check_apply(
         &self,
         limits: &SharedLimits,
@@ -138,8 +138,8 @@ impl Flows {
         self.check_empty(gone, "apply the flow", sees)
     }
 
-    /// Whether a flow is still the one that its author saw, or already the one that its author wants: who does not know
-    /// whether it was applied may ask for it again.
+    /// Whether a flow is still the one that its author saw, or already the one that its author wants: a client that does not
+    /// know whether it was applied may ask again.
     pub(super) fn check_over(
         &self,
         flow: &Name,
@@ -173,8 +173,8 @@ impl Flows {
         }
     }
 
-    /// No job is stranded: otherwise every queue is said that would be gone with jobs in it, and the names of those that
-    /// whoever asks may see.
+    /// Checks that no job is stranded. The refusal lists every queue that would go while it has jobs, and the names of those
+    /// that the caller may see.
     fn check_empty<'a>(
         &self,
         gone: impl Iterator<Item = (&'a Name, &'a QueueId)>,
@@ -208,7 +208,7 @@ impl Flows {
         ))
     }
 
-    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`] of one.
+    /// The names of the oldest jobs of each queue, at most [`Limits::STRANDED_NAMES`] per queue.
     pub(super) fn first_names(
         &self,
         queues: impl Iterator<Item = QueueId>,
@@ -233,7 +233,7 @@ impl Flows {
         names
     }
 
-    /// Applies a checked flow: queues that stay keep their jobs.
+    /// Applies a checked flow. Queues that stay keep their jobs.
     pub(super) fn apply_flow(&mut self, flow: &Name, text: &Arc<str>, scheme: &Scheme) {
         let before = self.flows.remove(flow);
         let mut ids = BTreeMap::new();
@@ -261,14 +261,14 @@ impl Flows {
         self.flows.insert(flow.clone(), Flow { text, scheme, ids });
     }
 
-    /// Deletes a checked flow.
+    /// Deletes a flow after the check.
     pub(super) fn delete_flow(&mut self, flow: &Name) {
         for id in self.flows.remove(flow).iter().flat_map(|f| f.ids.values()) {
             self.queues.remove(id);
         }
     }
 
-    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, or the only queue of that name.
+    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, or the only queue with that name.
     pub(super) fn resolve(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
         if let Some((flow, queue)) = text.split_once('/') {
             let Some(found) = self.flows.get(flow) else {
@@ -333,7 +333,7 @@ pub(crate) fn no_flow(flow: &str) -> Refusal {
     )
 }
 
-/// The refusal of a bare name that queues of several flows have.
+/// The refusal of a bare name shared by queues of several flows.
 pub fn ambiguous_queue(text: &str, one: &str, two: &str) -> Refusal {
     Refusal::new(
         Word::BadArg,
@@ -343,7 +343,7 @@ pub fn ambiguous_queue(text: &str, one: &str, two: &str) -> Refusal {
     )
 }
 
-/// The refusal of a queue that is not there.
+/// The refusal of a queue that does not exist.
 pub fn no_queue(queue: &str) -> Refusal {
     Refusal::new(
         Word::NoQueue,
@@ -351,7 +351,7 @@ pub fn no_queue(queue: &str) -> Refusal {
     )
 }
 
-/// The refusal of a job that is not there.
+/// The refusal of a job that does not exist.
 pub fn no_job(job: JobId) -> Refusal {
     Refusal::new(
         Word::NoJob,

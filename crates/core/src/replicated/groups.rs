@@ -1,12 +1,12 @@
-//! Groups: what one member sends is delivered to all of them, numbered, in one order: the log's, or one that the nodes agree on
-//! by an algorithm ([`crate::chapter`]). That order is total, and it is FIFO and causal besides: a session's sends follow each
-//! other through its home, and who has been delivered something sends behind it. So all three words that a group may ask for
-//! hold, and the group remembers which one it asked for.
+//! Groups: a message from one member is delivered to all of them, numbered, in one order: the log's, or one on which the
+//! nodes agree by an algorithm ([`crate::chapter`]). That order is total, and also FIFO and causal: a session's messages
+//! follow each other through its home, and a message that answers a delivered one comes behind it. So a group gets all three
+//! orders that it may ask for, and remembers which one it asked for.
 //!
-//! Of a group that is ordered by an algorithm the log has the members, the season, and how far its numbers may rise.
+//! Of a group that an algorithm orders, the log has the members, the season, and how far its numbers may rise.
 //!
 //! Members are opened sessions. The last messages are kept, within [`Limits::GROUP_KEPT`] and [`Limits::GROUP_KEPT_BYTES`],
-//! for members that were away; those that were away for longer are told how many they have missed.
+//! for members that were away. A member that was away for longer is told how many it has missed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,23 +22,23 @@ use crate::name::Name;
 use crate::ownership::Index;
 use crate::session::SessionId;
 
-/// In which order a group asks to be delivered what is sent.
+/// The delivery order that a group asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupOrder {
-    /// What one member sends is delivered in its order.
+    /// Each member's messages in the order in which it sent them.
     Fifo,
-    /// As that, and whatever may have caused something is delivered before it.
+    /// Like FIFO, and a message that may have caused another one comes before it.
     Causal,
-    /// All members are delivered everything in one order.
+    /// The same order for all members.
     #[default]
     Total,
 }
 
 impl GroupOrder {
-    /// All of them, which the log's order is at once.
+    /// All of them; the order of the log satisfies each.
     pub const ALL: [GroupOrder; 3] = [GroupOrder::Fifo, GroupOrder::Causal, GroupOrder::Total];
 
-    /// As it is written.
+    /// The word on the wire.
     pub fn word(self) -> &'static str {
         match self {
             GroupOrder::Fifo => "FIFO",
@@ -48,7 +48,7 @@ impl GroupOrder {
     }
 }
 
-/// By what the messages of a group are ordered.
+/// What orders the messages of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupUsing {
     /// Each message is an entry of the log.
@@ -56,7 +56,7 @@ pub enum GroupUsing {
     Log,
     /// The nodes agree on a number for each message.
     Isis,
-    /// One node gives the numbers.
+    /// One node assigns the numbers.
     Sequencer,
 }
 
@@ -64,7 +64,7 @@ impl GroupUsing {
     /// All of them.
     pub const ALL: [GroupUsing; 3] = [GroupUsing::Log, GroupUsing::Isis, GroupUsing::Sequencer];
 
-    /// As it is written; an algorithm has the laboratory's name.
+    /// The word on the wire; an algorithm has the same name in the laboratory.
     pub fn name(self) -> &'static str {
         match self {
             GroupUsing::Log => "log",
@@ -74,14 +74,14 @@ impl GroupUsing {
     }
 }
 
-/// What was sent to a group.
+/// A message to a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupMessage {
     /// Its number: one more than that of the message before.
     pub number: u64,
     /// Who sent it.
     pub from: SessionId,
-    /// What.
+    /// Its bytes.
     pub body: Body,
 }
 
@@ -90,48 +90,48 @@ pub struct GroupMessage {
 pub struct GroupRecord {
     /// The order that it asks for.
     pub order: GroupOrder,
-    /// By what it is ordered.
+    /// What orders its messages.
     pub using: GroupUsing,
-    /// By the log: the number of the last message. Otherwise: no message has a higher number before the log says so.
+    /// Ordered by the log: the number of the last message. Otherwise: the highest number that the log allows so far.
     pub last: u64,
-    /// The members, and the number of the last message before each of them joined. By an algorithm its home says that number
-    /// after the join; until then it is 0, which no message has.
+    /// The members, and for each the number of the last message before it joined. If an algorithm orders the group, the
+    /// member's home says that number after the join; until then it is 0, which no message has.
     pub members: BTreeMap<SessionId, u64>,
-    /// The entry since which the algorithm runs as it does.
+    /// The log entry with which the algorithm's present season began.
     pub(crate) season: Index,
-    /// Behind this number the algorithm goes on where no node remembers a message.
+    /// Behind this number the algorithm goes on if no node remembers a message.
     pub(crate) floor: u64,
     kept: VecDeque<GroupMessage>,
     kept_bytes: usize,
 }
 
-/// What a member is told when it joins, or comes back.
+/// What a member is told when it joins or comes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupJoined {
-    /// Which group.
+    /// The group.
     pub group: Name,
     /// The order that it asks for.
     pub order: GroupOrder,
-    /// By what it is ordered.
+    /// What orders its messages.
     pub using: GroupUsing,
-    /// The number of the last message: what is delivered from now on follows it.
+    /// The number of the last message: deliveries from now on follow it.
     pub last: u64,
     /// How many members there are.
     pub members: usize,
-    /// What it was not delivered and is kept.
+    /// Messages that were not delivered to it and are still kept.
     pub kept: Vec<GroupMessage>,
-    /// How many messages it was not delivered and are kept no longer.
+    /// How many messages were not delivered to it and are no longer kept.
     pub missed: u64,
 }
 
-/// What an entry of the log means to whoever listens to a group.
+/// What an entry of the log means to listeners of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupEvent {
-    /// Something is delivered.
+    /// A message is delivered.
     Delivered(Name, GroupMessage),
-    /// A session is a member, behind the message of that number.
+    /// A session is a member, behind the message with this number.
     Joined(Name, SessionId, u64),
-    /// A session is no member any more, behind the message of that number.
+    /// A session is no longer a member, behind the message with this number.
     Left(Name, SessionId, u64),
 }
 
@@ -139,18 +139,18 @@ pub enum GroupEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Groups {
     records: BTreeMap<Name, GroupRecord>,
-    /// No group that is over had a higher number.
+    /// The highest number of any group that has ended.
     floor: u64,
-    /// How often the log has said something of a group that is ordered by an algorithm.
+    /// How many entries of the log have concerned a group that an algorithm orders.
     turns: u64,
 }
 
 impl GroupRecord {
-    /// So many numbers at a time may be given out by an algorithm before the log is asked for more.
+    /// How many numbers the log allows an algorithm at a time.
     pub(crate) const NUMBERS: u64 = 1 << 20;
 
-    /// A group that begins at a place of the log. Its numbers follow the log's index there, or those of groups that are over, so
-    /// that no later group of the same name repeats one.
+    /// A group that begins at a place of the log. Its numbers follow the log's index there, or those of ended groups, so that
+    /// no later group of the same name repeats one.
     fn new(order: GroupOrder, using: GroupUsing, index: Index, floor: u64) -> GroupRecord {
         let begins = index.0.max(floor);
         GroupRecord {
@@ -173,12 +173,12 @@ impl GroupRecord {
         self.kept.len()
     }
 
-    /// The messages that are kept, the newest first.
+    /// The messages that are kept, newest first.
     pub fn latest(&self) -> impl Iterator<Item = &GroupMessage> {
         self.kept.iter().rev()
     }
 
-    /// The messages behind a number that are kept, and how many are not.
+    /// The kept messages behind a number, and how many are no longer kept.
     fn after(&self, number: u64) -> (Vec<GroupMessage>, u64) {
         let later = self.kept.iter().filter(|message| message.number > number);
         let later: Vec<GroupMessage> = later.cloned().collect();
@@ -215,8 +215,8 @@ impl Groups {
         self.turns
     }
 
-    /// Others are in: algorithms begin anew among them. If none of them was in before, nobody remembers a message, and numbers go on
-    /// behind all that may have been given out.
+    /// The members of the cluster have changed: algorithms begin anew among them. If none of the new ones was in before,
+    /// nobody remembers a message, and numbers go on above all that may have been given out.
     pub(super) fn view(&mut self, index: Index) {
         for record in self.records.values_mut() {
             if record.using != GroupUsing::Log {
@@ -228,7 +228,7 @@ impl Groups {
         }
     }
 
-    /// A session has another home: what it sends there comes behind what it sent before, so algorithms begin anew.
+    /// A session has another home. What it sends there must come behind what it sent before, so algorithms begin anew.
     pub(super) fn move_session(&mut self, index: Index, session: SessionId) {
         for record in self.records.values_mut() {
             if record.using != GroupUsing::Log && record.members.contains_key(&session) {
@@ -238,7 +238,7 @@ impl Groups {
         }
     }
 
-    /// The numbers of a group may rise to this.
+    /// Raises the highest number that a group may use.
     pub(super) fn raise(&mut self, group: &Name, to: u64) {
         let record = self.records.get_mut(group);
         if let Some(record) = record.filter(|record| record.using != GroupUsing::Log) {
@@ -247,7 +247,7 @@ impl Groups {
         }
     }
 
-    /// A new member begins behind a number, which its home has told others already and will not tell it.
+    /// A new member begins behind a number, which its home has already told the others and will not tell it.
     pub(super) fn place(&mut self, group: &Name, session: SessionId, after: u64) {
         let record = self.records.get_mut(group);
         let joined = record.and_then(|record| record.members.get_mut(&session));
@@ -257,7 +257,7 @@ impl Groups {
         }
     }
 
-    /// Whether a session could join, or come back as a member that was delivered everything up to a number.
+    /// Whether a session could join, or come back as a member that has everything up to a number.
     pub(super) fn check_join(
         &self,
         group: &Name,
@@ -320,7 +320,7 @@ impl Groups {
         }
     }
 
-    /// A session joins, or comes back. A member that does not say what it has goes on behind the last message.
+    /// A session joins or comes back. A member that does not say what it has goes on behind the last message.
     pub(super) fn join(
         &mut self,
         index: Index,
@@ -367,7 +367,7 @@ impl Groups {
         }
     }
 
-    /// A member sends something: its number.
+    /// A member sends a message; returns its number.
     pub(super) fn send(
         &mut self,
         group: &Name,
@@ -387,7 +387,7 @@ impl Groups {
         record.last
     }
 
-    /// A session is no member any more. With its last member a group is over.
+    /// A session is no longer a member. A group ends with its last member.
     pub(super) fn leave(&mut self, group: &Name, session: SessionId, told: &mut Vec<GroupEvent>) {
         let Some(record) = self.records.get_mut(group) else {
             return;
@@ -403,7 +403,7 @@ impl Groups {
         }
     }
 
-    /// A session is over, and with it all that it is a member of.
+    /// A session has ended, and with it all its memberships.
     pub(super) fn end_session(&mut self, session: SessionId, told: &mut Vec<GroupEvent>) {
         let groups = self.records.iter();
         let of = groups.filter(|(_, record)| record.members.contains_key(&session));
@@ -414,7 +414,7 @@ impl Groups {
     }
 }
 
-/// Whether something is short enough to be sent.
+/// Whether a message is short enough.
 pub(super) fn check_body(body: &Body) -> Result<(), Refusal> {
     match body.len() <= Limits::GROUP_BODY_BYTES {
         true => Ok(()),
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(back(&mut groups, 1, 1).unwrap_err().word, Word::Stale);
         groups.leave(&name(), session(2), &mut told);
         assert_eq!(groups.records.len(), 0);
-        // A group of the same name begins behind whatever the one before has had.
+        // A group of the same name begins behind all numbers of its predecessor.
         let anew = groups.join(Index(9), &name(), session(3), (None, None), None, &mut told);
         assert_eq!((anew.last, send(&mut groups, 3, 1)), (9, 10));
         assert_eq!(back(&mut groups, 2, 1).unwrap_err().word, Word::Stale);

@@ -9,21 +9,21 @@ use crate::ownership::{Index, NodeId, Start};
 pub struct SessionRecord {
     /// How long it may be silent.
     pub ttl_ms: u64,
-    /// What people call it.
+    /// Its label.
     pub label: Option<String>,
-    /// Whose it is; nothing for the default user's.
+    /// Its user; `None` for the default user.
     pub user: Option<String>,
-    /// Where it lives.
+    /// Its home.
     pub home: Home,
 }
 
-/// Where a session lives: only there is its silence judged. When that start leaves the view, the session is an orphan.
+/// The home of a session: only there is its silence judged. When that start leaves the view, the session is an orphan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Home {
-    /// At which node.
+    /// The node.
     pub node: NodeId,
-    /// At which start of it.
+    /// The start of the node.
     pub start: Start,
-    /// Since which entry of the log. The session's end rests on it.
+    /// The log entry since which it lives there. The session's end rests on it.
     pub index: Index,
 }

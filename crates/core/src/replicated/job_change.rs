@@ -1,4 +1,4 @@
-//! What can happen to jobs in the log, and what applying it yields.
+//! Changes of jobs in the log, and what applying them yields.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use crate::ownership::Number;
 pub enum JobChange {
     /// A new job at the end of a queue.
     Create {
-        /// Where.
+        /// The queue.
         queue: QueueId,
-        /// Its name; without one it is called after its identity.
+        /// Its name; without one it is named after its identity.
         name: Option<Name>,
         /// Its priority class.
         class: u32,
         /// The work.
         body: Body,
-        /// Who creates it.
+        /// Its creator.
         by: Arc<str>,
     },
-    /// From the queue in which it is held to the end of another, in one step.
+    /// Moves a job from the queue in which it is held to the end of another, in one step.
     Pass {
-        /// Which job.
+        /// The job.
         job: JobId,
         /// The attempt that holds it.
         attempt: Fence,
-        /// The number of the shard of the queue in which it lies.
+        /// The number of its present queue's shard.
         number: Number,
-        /// Where to.
+        /// The queue that it goes to.
         queue: QueueId,
-        /// What the work has become; without it, it is as it was.
+        /// The new body; without one, the body stays.
         body: Option<Body>,
         /// How long the worker held it.
         held_ms: u64,
@@ -44,19 +44,19 @@ pub enum JobChange {
     },
     /// The job is done.
     Delete {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// The number of the shard of the queue in which it lies.
+        /// The number of its queue's shard.
         number: Number,
     },
-    /// In a unit of work: the job waits again where it was. Alone, giving back is not logged.
+    /// In a unit of work: the job waits again in its old place. Giving back alone is not logged.
     Back {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// The number of the shard of the queue in which it lies.
+        /// The number of its queue's shard.
         number: Number,
     },
-    /// A worker died or failed: its jobs go back, or to the reject queue when it has been too often.
+    /// A worker died or failed: its jobs go back, or to the reject queue after too many deaths.
     Lose {
         /// The jobs.
         jobs: Vec<Lost>,
@@ -68,47 +68,47 @@ pub enum JobChange {
 /// A job whose worker died or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Which job.
+    /// The job.
     pub job: JobId,
     /// The attempt that held it.
     pub attempt: Fence,
-    /// The number of the shard of the queue in which it lies.
+    /// The number of its queue's shard.
     pub number: Number,
     /// For how long it was held.
     pub held_ms: u64,
 }
 
-/// What a change of jobs came to. The local half moves its own books by it.
+/// The outcome of a change of jobs. The local half updates its books by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// A new job waits.
     Created {
-        /// Which.
+        /// The job.
         job: JobId,
     },
     /// A job waits elsewhere.
     Passed {
-        /// Which.
+        /// The job.
         job: JobId,
         /// Where it was.
         was: Spot,
         /// The attempt that held it.
         attempt: Fence,
     },
-    /// A job is gone.
+    /// The job is deleted.
     Deleted(Arc<Job>),
-    /// A job's worker is gone; it waits where it was or in the reject queue.
+    /// A job's worker is gone; the job waits where it was or in the reject queue.
     Died {
-        /// Which.
+        /// The job.
         job: JobId,
         /// Where it was.
         was: Spot,
         /// The attempt that held it.
         attempt: Fence,
     },
-    /// A job waits again where it was.
+    /// A job waits again in its old place.
     GivenBack {
-        /// Which.
+        /// The job.
         job: JobId,
     },
 }
@@ -116,8 +116,8 @@ pub enum JobOutcome {
 /// Where a job lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// In which queue.
+    /// The queue.
     pub queue: QueueId,
-    /// At which place.
+    /// Its place in the queue.
     pub place: u64,
 }

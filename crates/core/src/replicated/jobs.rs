@@ -1,10 +1,11 @@
-//! What happens to jobs in the log: they are created, passed on, deleted, and their workers die. Each entry is a list of
-//! changes that are done all or none. Who holds a job is for the owner of its queue to say, and the log does not know it; what
-//! settles a job therefore rests on the number of that queue's shard, and is void once somebody else may have taken it.
+//! What happens to jobs in the log: they are created, passed on and deleted, and their workers die. Each entry is a list of
+//! changes; either all of them are done or none. Who holds a job is up to the owner of its queue, and the log does not know
+//! it. So a change that settles a job rests on the number of that queue's shard, and is void once somebody else may have
+//! taken the job.
 //!
 //! The attempts at a job grow, whichever queues it passes through, so that an attempt names one take and a stale worker is
-//! always told. Within a queue its shard sees to that. A job that goes to another queue lifts that one's shard: here to the
-//! number that it comes from, and at the owner to the attempt that it was held under.
+//! always told. Within a queue its shard takes care of that. A job that goes to another queue lifts the shard of that queue:
+//! in the log to the number of the queue that it comes from, and at the owner to the attempt under which it was held.
 
 use std::sync::Arc;
 
@@ -17,20 +18,20 @@ use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::{Number, Ownership};
 
-/// From this death on a job goes to the end of its line, so that one that kills its workers holds up nobody.
+/// From this death on a job goes to the end of its line, so that a job that kills its workers holds up nobody.
 const DEATHS_TO_THE_END: u32 = 2;
 
-/// Flows and names together, for the time of one entry.
+/// Flows and names together, while one entry is applied.
 pub(super) struct Jobs<'a> {
     pub(super) flows: &'a mut Flows,
     pub(super) names: &'a mut Names,
     pub(super) limits: &'a SharedLimits,
-    /// Who owns the queues.
+    /// Decides who owns the queues.
     pub(super) ownership: &'a mut Ownership,
 }
 
 impl Jobs<'_> {
-    /// All changes, or none of them.
+    /// Applies all changes, or none of them.
     pub(super) fn apply(
         &mut self,
         now: u64,
@@ -63,7 +64,7 @@ impl Jobs<'_> {
         Ok(outcomes)
     }
 
-    /// Everything is as it was before a unit of work. Names follow jobs, and only creates and deletes touch them.
+    /// Restores everything to what it was before a unit of work. Names follow jobs, and only creates and deletes touch them.
     fn undo(&mut self, (before, titles): (Flows, Ownership), outcomes: &[JobOutcome]) {
         *self.ownership = titles;
         for outcome in outcomes.iter().rev() {
@@ -86,7 +87,7 @@ impl Jobs<'_> {
         *self.flows = before;
     }
 
-    /// A refused change has changed nothing.
+    /// Applies one change. A refused change has changed nothing.
     fn one(&mut self, now: u64, change: &JobChange) -> Result<Vec<JobOutcome>, Refusal> {
         Ok(match change {
             JobChange::Create {
@@ -116,7 +117,7 @@ impl Jobs<'_> {
                 self.check_rests(*job, *number)?;
                 vec![self.delete(*job)?]
             }
-            // Somebody failed, perhaps as part of a unit: as with everything else that settles a job, it is void if it is late.
+            // A worker failed, perhaps as part of a unit: like everything that settles a job, this is void if it comes late.
             JobChange::Lose { jobs, by } if jobs.len() == 1 => {
                 self.check_rests(jobs[0].job, jobs[0].number)?;
                 self.die(now, &jobs[0], by).into_iter().collect()
@@ -200,7 +201,7 @@ impl Jobs<'_> {
                 format!("job {id} cannot leave its flow; delete it and create another"),
             ));
         }
-        // A pass within one queue makes room for itself.
+        // A pass within one queue makes its own room.
         if queue != was.queue {
             self.check_room(queue)?;
         }
@@ -245,8 +246,8 @@ impl Jobs<'_> {
         Ok(JobOutcome::Deleted(job))
     }
 
-    /// A worker of this job died. It comes back, at the end of the line if that has happened before; beyond the queue's
-    /// retries it goes to the reject queue, which takes it even when it is full: nothing is lost.
+    /// A worker of this job died. The job comes back, at the end of the line if that has happened before. Beyond the queue's
+    /// retries it goes to the reject queue, which takes it even when it is full, so that nothing is lost.
     fn die(&mut self, now: u64, lost: &Lost, by: &Arc<str>) -> Option<JobOutcome> {
         let id = lost.job;
         let job = self.flows.jobs.find(id)?;
@@ -255,7 +256,7 @@ impl Jobs<'_> {
         let reject = queue.rule.reject.as_ref();
         let reject = reject.and_then(|name| self.flows.flows.get(&queue.flow)?.queue(name));
         let reject = reject.filter(|reject| *reject != was.queue && deaths > queue.rule.retries);
-        // Where nothing is rejected any more, how often it died stays to be seen.
+        // If it can be rejected no further, the count of its deaths stays visible.
         let next = reject.and_then(|reject| self.flows.queues.get(&reject));
         let counts_anew = next.is_some_and(|next| {
             let further = next.rule.reject.as_ref();
@@ -291,7 +292,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whoever held a job under an earlier owner, or an earlier start, holds nothing any more.
+    /// A job that was held under an earlier owner, or an earlier start, is no longer held.
     fn check_rests(&self, id: JobId, number: Number) -> Result<(), Refusal> {
         let Some(job) = self.flows.jobs.find(id) else {
             return Err(no_job(id));
@@ -313,7 +314,7 @@ impl Jobs<'_> {
         ))
     }
 
-    /// A queue that a job comes to has no lower a number than the one that it comes from.
+    /// A queue that a job goes to gets at least the number of the one that it comes from.
     fn lift(&mut self, from: QueueId, to: QueueId) {
         let shard = |queue| self.flows.queues.get(&queue).map(super::Queue::shard);
         if let (Some(from), Some(to)) = (shard(from), shard(to)) {
@@ -322,7 +323,7 @@ impl Jobs<'_> {
         }
     }
 
-    /// Whoever repeats a create is to hear that the first was done, whatever else is in the way.
+    /// A client that repeats a create must hear that the first one was done, whatever else is in the way.
     fn check_name(&self, flow: &Name, name: Option<&Name>) -> Result<(), Refusal> {
         match name.and_then(|name| Some((name, self.names.find(flow, name)?))) {
             None => Ok(()),
@@ -360,7 +361,7 @@ impl Jobs<'_> {
             Some(_) => None,
             None => Name::new(name).ok(),
         };
-        // Nearly always this one is, so no text is made for it.
+        // Nearly always this name is free, so no text is allocated for it.
         free(itoa::Buffer::new().format(id.0))
             .or_else(|| (1..).find_map(|n: u64| free(&format!("{id}.{n}"))))
             .expect("there are more numbers than jobs")
@@ -377,7 +378,7 @@ impl Jobs<'_> {
 }
 
 impl Flows {
-    /// Whether one more job would find room in a queue.
+    /// Whether a queue has room for one more job.
     pub(super) fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
         let Some(queue) = self.queues.get(&queue) else {
             return Err(gone());

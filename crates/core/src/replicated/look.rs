@@ -1,4 +1,5 @@
-//! What the replicated half shows beside gates, sessions and owners: flows and jobs, once-keys, decisions, groups, pools.
+//! Read access to the replicated half: limits, view, ownership, gates, sessions, flows and jobs, once-keys, decisions,
+//! groups, pools.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,7 +20,7 @@ use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
 impl Replicated {
-    /// The limits that decide what becomes of a change.
+    /// The limits that decide the outcome of a change.
     pub fn limits(&self) -> &SharedLimits {
         &self.records.limits
     }
@@ -29,7 +30,7 @@ impl Replicated {
         self.records.index
     }
 
-    /// Who is in.
+    /// The present members.
     pub fn view(&self) -> &View {
         &self.records.view
     }
@@ -48,12 +49,12 @@ impl Replicated {
         &self.records.ownership
     }
 
-    /// The number that whatever concerns a gate rests on now.
+    /// The number on which a change about a gate rests now.
     pub fn gate_number(&self, gate: &str) -> Number {
         self.records.ownership.number(Shard::of(gate))
     }
 
-    /// Whether a session's home has left: its node was started again, or is out.
+    /// Whether a session's home has left: its node was restarted, or is out.
     pub fn is_orphan(&self, session: &SessionRecord) -> bool {
         !self.records.view.has(session.home.node, session.home.start)
     }
@@ -81,13 +82,13 @@ impl Replicated {
         self.records.sessions.get(&id)
     }
 
-    /// Whether there is a gate whose ownership travels by an algorithm.
+    /// Whether an algorithm moves the ownership of any gate.
     #[inline]
     pub fn has_spread(&self) -> bool {
         !self.spread.is_empty()
     }
 
-    /// Whether the ownership of a gate in this shard travels by an algorithm.
+    /// Whether an algorithm moves the ownership of a gate in this shard.
     pub fn is_spread(&self, shard: Shard) -> bool {
         self.spread.contains_key(&shard)
     }
@@ -97,12 +98,12 @@ impl Replicated {
         self.records.serials.get(&session).copied()
     }
 
-    /// Sessions that have moved without a word of their slots.
+    /// Sessions that have moved without naming their slots.
     pub fn unsaid(&self) -> &Unsaid {
         &self.records.unsaid
     }
 
-    /// The nodes whose sessions ended without their word.
+    /// The nodes whose sessions were ended elsewhere.
     pub fn ended_elsewhere(&self) -> &EndedElsewhere {
         &self.records.ended_elsewhere
     }
@@ -117,7 +118,7 @@ impl Replicated {
         &self.records.closings
     }
 
-    /// Pools that are to stay, and were being deleted before the last entry.
+    /// Pools whose deletion ended with the last entry and that stay.
     pub(crate) fn reopened(&self) -> &[Name] {
         &self.reopened
     }
@@ -127,7 +128,7 @@ impl Replicated {
         &self.delivered
     }
 
-    /// The number that whatever settles a job rests on now: that of the queue in which it lies.
+    /// The number on which a change that settles a job rests now: that of its queue's shard.
     pub fn job_number(&self, job: JobId) -> Number {
         let job = self.records.flows.jobs.find(job);
         let queue = job.and_then(|job| self.queue(job.queue));
@@ -136,7 +137,7 @@ impl Replicated {
         })
     }
 
-    /// The key of receipts, once the log has it.
+    /// The key of receipts, once it is in the log.
     pub fn receipt_key(&self) -> Option<&ReceiptKey> {
         self.records.receipt_key.as_ref()
     }
@@ -171,12 +172,12 @@ impl Replicated {
         self.records.groups.after(name)
     }
 
-    /// How often the log has said something of a group that is ordered by an algorithm.
+    /// How many entries of the log have concerned a group that an algorithm orders.
     pub(crate) fn group_turns(&self) -> u64 {
         self.records.groups.turns()
     }
 
-    /// What the last entry means to whoever listens to groups.
+    /// What the last entry means to listeners of groups.
     pub fn group_events(&self) -> &[GroupEvent] {
         &self.group_events
     }
@@ -192,7 +193,7 @@ impl Replicated {
         self.records.flows.flows.iter()
     }
 
-    /// All flows behind a name, or all, by name.
+    /// All flows behind a name, or all of them, by name.
     pub fn flows_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Flow)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let flows = &self.records.flows.flows;
@@ -210,19 +211,20 @@ impl Replicated {
         queues.map(|(id, queue)| (*id, queue))
     }
 
-    /// All queues behind one, or all, by identity.
+    /// All queues behind one, or all of them, by identity.
     pub fn queues_after(&self, after: Option<QueueId>) -> impl Iterator<Item = (QueueId, &Queue)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let queues = self.records.flows.queues.range((from, Bound::Unbounded));
         queues.map(|(id, queue)| (*id, queue))
     }
 
-    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, else the only queue of that name.
+    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, or the only queue with that name.
     pub fn queue_named(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
         self.records.flows.resolve(text, flow)
     }
 
-    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`](crate::Limits::STRANDED_NAMES) of one.
+    /// The names of the oldest jobs of each queue, at most [`Limits::STRANDED_NAMES`](crate::Limits::STRANDED_NAMES) per
+    /// queue.
     pub fn first_names(
         &self,
         queues: impl Iterator<Item = QueueId>,
@@ -230,7 +232,7 @@ impl Replicated {
         self.records.flows.first_names(queues)
     }
 
-    /// Whether one more job would find room in a queue now.
+    /// Whether a queue has room for one more job now.
     pub fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
         self.records.flows.check_room(queue)
     }
@@ -240,22 +242,22 @@ impl Replicated {
         self.records.flows.jobs.find(id).ok_or_else(|| no_job(id))
     }
 
-    /// The living job of that name.
+    /// The living job with this name.
     pub fn job_named(&self, flow: &str, name: &str) -> Option<JobId> {
         self.names.find(flow, name)
     }
 
-    /// All living jobs, the oldest first.
+    /// All living jobs, oldest first.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.records.flows.jobs.iter()
     }
 
-    /// The living jobs that are younger than one, the oldest first.
+    /// The living jobs that are younger than one, oldest first.
     pub fn jobs_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
         self.records.flows.jobs.iter_after(id)
     }
 
-    /// How many jobs live, and what they weigh together.
+    /// How many jobs live, and their total weight.
     pub fn job_sizes(&self) -> (usize, u64) {
         (self.records.flows.jobs.len(), self.records.flows.bytes)
     }

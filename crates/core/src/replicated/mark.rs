@@ -1,12 +1,12 @@
-//! The mark of a flow's text: who changes a flow says with it which text the change rests on.
+//! The mark of a flow's text. A change of a flow names the mark of the text on which it rests.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Changes with a flow's text. All versions on all machines make the same mark of the same text: it is in the log, and an
-/// author may see the flow at one node and change it at another.
+/// Changes with a flow's text. All versions on all machines make the same mark of the same text: the mark is in the log, and
+/// an author may read the flow at one node and change it at another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowMark(u64);
 

@@ -1,6 +1,6 @@
-//! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates,
-//! opened sessions, who is in and owns what, once-keys, decisions, flows and their jobs, the key of receipts. An acknowledged
-//! change is durable, because the node applies only what is in the log. Nothing here knows who is inside a gate.
+//! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates, opened
+//! sessions, members and titles, once-keys, decisions, flows and their jobs, the key of receipts. An acknowledged change is
+//! durable, because the node applies only what is in the log. Nothing here knows who is inside a gate.
 
 pub mod before;
 mod change;
@@ -54,13 +54,13 @@ use once::OnceKeys;
 pub struct Replicated {
     records: Records,
     names: Names,
-    /// How many gates of each shard have an algorithm by which their ownership travels.
+    /// For each shard, how many of its gates have their ownership moved by an algorithm.
     spread: BTreeMap<Shard, u32>,
     /// What the last entry delivered to the members of pools.
     delivered: Delivered,
-    /// Pools that are to stay, and were being deleted before the last entry.
+    /// Pools whose deletion ended with the last entry and that stay.
     reopened: Vec<Name>,
-    /// What the last entry means to whoever listens to groups.
+    /// What the last entry means to listeners of groups.
     group_events: Vec<GroupEvent>,
 }
 
@@ -89,7 +89,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Whether both are equal but for how many changes there were, and of whom: what a refused change leaves.
+    /// Whether both are equal except for the number of changes and the sequences of those who submitted them: all that a
+    /// refused change may alter.
     pub fn are_as(&self, other: &Records) -> bool {
         let mut same = other.clone();
         same.index = self.index;
@@ -101,8 +102,7 @@ impl Records {
 }
 
 impl Replicated {
-    /// An empty state, before the first entry of the log. All nodes begin with the same limits, the default ones; the log
-    /// changes them.
+    /// An empty state, before the first entry of the log. All nodes begin with the default limits; the log changes them.
     pub fn new(limits: Limits) -> Replicated {
         Replicated::restore(Records {
             limits: limits.shared(),
@@ -110,9 +110,9 @@ impl Replicated {
         })
     }
 
-    /// The state of a snapshot.
+    /// Restores the state of a snapshot.
     pub fn restore(mut records: Records) -> Replicated {
-        // Snapshots of before do not know the starts.
+        // Older snapshots do not have the starts.
         records.cluster.follow(&records.view);
         let names = Names::of(&records.flows);
         let mut replicated = Replicated {
@@ -131,13 +131,13 @@ impl Replicated {
         replicated
     }
 
-    /// What a snapshot must hold.
+    /// The contents of a snapshot.
     pub fn records(&self) -> &Records {
         &self.records
     }
 
-    /// Applies the next entry of the log. A refused change leaves the state as it was, on every node alike, but for the
-    /// count of changes and the sequence of whoever submitted it.
+    /// Applies the next entry of the log. A refused change leaves the state as it was, on every node alike, except for the
+    /// count of changes and the submitter's sequence.
     pub fn apply(&mut self, stamp: impl Into<Stamp>, change: &Change) -> Result<Applied, Refusal> {
         let stamp = stamp.into();
         let Stamp {
@@ -242,7 +242,8 @@ impl Replicated {
                 unsaid.settle(*session);
                 serials.remove(session);
                 let at = (record.home.node, record.home.start);
-                // A home judges by the client's silence, which believes nothing any more.
+                // If the home itself ends a session, it was silent for its whole TTL, and its client no longer believes in
+                // it.
                 let known = match change {
                     Change::EndSession { asked, .. } => *asked,
                     _ => at == (home.node, home.start),
@@ -422,13 +423,13 @@ impl Replicated {
         Ok(Applied(outcome))
     }
 
-    /// Whether a change would be refused if it were the next entry of the log. Asking spares the log what is plainly wrong;
-    /// what counts is what [`Replicated::apply`] says in its turn. Once-keys and jobs are judged only there.
+    /// Whether a change would be refused if it were the next entry of the log. Checking first keeps obvious mistakes out of
+    /// the log; only [`Replicated::apply`] decides. Once-keys and jobs are judged only there.
     pub fn check(&self, change: &Change) -> Result<(), Refusal> {
         self.check_for(change, &|_| true)
     }
 
-    /// As [`Replicated::check`], for somebody who sees the jobs of some queues: a refusal names no others.
+    /// Like [`Replicated::check`], for a caller that may see the jobs of some queues only: a refusal names no others.
     pub fn check_for(
         &self,
         change: &Change,
@@ -552,7 +553,7 @@ impl Replicated {
     }
 }
 
-/// The refusal of a gate that is not there.
+/// The refusal of a gate that does not exist.
 pub fn no_gate(name: &str) -> Refusal {
     Refusal::new(
         Word::NoGate,
@@ -560,7 +561,7 @@ pub fn no_gate(name: &str) -> Refusal {
     )
 }
 
-/// The refusal of a session that is not there.
+/// The refusal of a session that does not exist.
 pub fn no_session(session: SessionId) -> Refusal {
     Refusal::new(
         Word::Stale,

@@ -1,11 +1,11 @@
-//! Once, not only one at a time: a durable record that a key's command was done. The start is on record too, so that a
-//! crash between the command and its record is seen and reported as unknown, instead of being taken for either.
+//! Once, not merely one at a time: a durable record that a key's command was done. The start is on record, too, so that a
+//! crash between the command and its record is reported as unknown instead of being taken for either.
 //!
-//! A key may have *periods* (`--every`): numbers of which only the newest done one is kept, since an earlier period is
-//! never run again. That bounds the record to one a key.
+//! A key may have *periods* (`--every`). These are numbers, and only the newest done one is kept, because an earlier period
+//! is never run again. That bounds the record to one per key.
 //!
-//! Every start is an *attempt*, named by its index in the log, so that attempts are never confused whatever gate the runner
-//! holds. A runner may name its attempt by a number of its own, too, but only its own session understands that name.
+//! Every start is an *attempt*, named by its index in the log, so that attempts are never confused, whatever gate the runner
+//! holds. A runner may also give its attempt a number of its own, which only its own session understands.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ pub struct OnceStart {
     pub key: Name,
     /// The period, 0 for a key without periods.
     pub period: u64,
-    /// What the runner calls this attempt, if it does.
+    /// The number that the runner gives this attempt, if any.
     pub given: Option<u64>,
-    /// Whose command.
+    /// The session that runs the command.
     pub session: SessionId,
-    /// Run although the outcome of an earlier attempt is unknown.
+    /// Whether to run even if the outcome of an earlier attempt is unknown.
     pub retry_unknown: bool,
 }
 
-/// What a once-key's change was answered.
+/// The answer to a change of a once-key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnceAnswer {
     /// Run the command now, then finish or abandon the attempt.
@@ -43,21 +43,21 @@ pub enum OnceAnswer {
     Done {
         /// The newest done period.
         period: u64,
-        /// When, as the log's time says.
+        /// When, by the log's time.
         at: u64,
     },
-    /// An earlier attempt started and its end was never recorded: it may have been done or not.
+    /// An earlier attempt started and its end was never recorded: its outcome is unknown.
     Unknown {
         /// The period of that attempt.
         period: u64,
         /// When it started.
         at: u64,
     },
-    /// The attempt is off the record; the key may be tried again.
+    /// The attempt was deleted; the key may be tried again.
     Abandoned,
-    /// The key is forgotten.
+    /// The key was deleted.
     Forgotten,
-    /// There was no such key on record.
+    /// There was no such key.
     NotOnRecord,
 }
 
@@ -85,22 +85,22 @@ pub(super) struct Started {
     pub(super) at: u64,
 }
 
-/// How an attempt is named.
+/// The names of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Attempt {
-    /// By the log: the index of its start. Those of logs of before are fences.
+    /// The log's name: the index of its start. In older logs it is a fence.
     pub(super) number: u64,
-    /// By whoever runs it.
+    /// The number that its runner gave it.
     pub(super) given: Option<u64>,
     pub(super) session: SessionId,
 }
 
-/// How somebody names an attempt.
+/// How a client names an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnceAttempt {
-    /// The number that its start was answered, or the one that this session gave it.
+    /// The number with which its start was answered, or the one that this session gave it.
     pub number: u64,
-    /// In which session it is named so.
+    /// The session that uses this name.
     pub session: Option<SessionId>,
 }
 
@@ -116,8 +116,8 @@ impl OnceKeys {
         self.0.len()
     }
 
-    /// Records a start as the attempt of that number, unless the key is done, runs now, or an attempt's outcome is unknown.
-    /// `alive` says whether the session of an earlier attempt is still open.
+    /// Records a start as the attempt with this number, unless the key is done, is running, or has an attempt with unknown
+    /// outcome. `alive` says whether the session of an earlier attempt is still open.
     pub(super) fn start(
         &mut self,
         now: u64,

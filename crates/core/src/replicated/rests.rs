@@ -1,5 +1,5 @@
-//! What changes rest on: the view before, the numbers of shards, the homes of sessions. Whatever has changed meanwhile makes
-//! the change void, on every node alike; nobody has to guess whether it came in time.
+//! What changes rest on: the view before, the numbers of shards, the homes of sessions. If any of it has changed meanwhile,
+//! the change is void, on every node alike; nobody has to guess whether it came in time.
 
 use super::{Change, Home, Outcome, Records, Replicated, Stamp, no_session};
 use crate::error::{Refusal, Word};
@@ -11,7 +11,7 @@ use crate::session::SessionId;
 const GENERATION_INDEX_BITS: u32 = 24;
 
 impl Replicated {
-    /// Goes on under a checked view.
+    /// Installs a checked view.
     pub(super) fn view_by(
         &mut self,
         members: &[(NodeId, Start)],
@@ -31,7 +31,7 @@ impl Replicated {
         let restored = generation != view.generation;
         let begins = restored.then(|| Number::first_of(generation).expect("it was checked"));
         if restored {
-            // Attempts of once-keys are places in the log.
+            // Attempts of once-keys are places in the log, so these must rise, too.
             index.0 = index.0.max(u64::from(generation) << GENERATION_INDEX_BITS);
         }
         *view = view.next(*index, members, generation, origin);
@@ -61,7 +61,7 @@ impl Replicated {
         }
     }
 
-    /// Whether shards could be handed to a member: it is still in, and they are still the giver's.
+    /// Whether shards could be handed to a member: the taker is still in, and the giver still owns them.
     pub(super) fn check_titles(
         &self,
         shards: &[Span],
@@ -89,7 +89,7 @@ impl Replicated {
         }
     }
 
-    /// Whether a gate has the owner that it had when this was submitted.
+    /// Whether a gate's owner is still the one at the submission.
     pub(super) fn check_gate_rests(&self, gate: &Name, number: Number) -> Result<(), Refusal> {
         let shard = Shard::of(gate);
         if self.records.ownership.holds(shard, number) {
@@ -104,7 +104,7 @@ impl Replicated {
         ))
     }
 
-    /// Whether a session is still where it was when its end was submitted.
+    /// Whether a session's home is still the one at the submission of its end.
     pub(super) fn check_close(&self, session: SessionId, home: Index) -> Result<(), Refusal> {
         let Some(record) = self.records.sessions.get(&session) else {
             return Err(no_session(session));
@@ -118,8 +118,8 @@ impl Replicated {
         ))
     }
 
-    /// Whether a session's client has not been taken up again with a later resume. An earlier one that arrives now, over a
-    /// connection that the client has given up, knows nothing of what the session has got since.
+    /// Whether a session's client has not resumed it later than this. An older resume that arrives now, over a connection
+    /// that the client has given up, knows nothing of what the session has got since.
     pub(super) fn check_serial(
         &self,
         session: SessionId,
@@ -134,7 +134,7 @@ impl Replicated {
         }
     }
 
-    /// The home of a session that this change opens. In a log of before there is one member.
+    /// The home of a session that this change opens. An older log has one member.
     pub(super) fn home_of(&self, origin: Option<Origin>) -> Home {
         let Records { index, view, .. } = &self.records;
         let submitter = origin.map(|origin| (origin.node, origin.start));
@@ -149,7 +149,7 @@ impl Replicated {
     }
 }
 
-/// Case M: whether the leader that proposed a view still led when the log got it.
+/// Case M: whether the leader that proposed a view still led when the view was logged.
 pub(super) fn check_term(stamp: Stamp, change: &Change) -> Result<(), Refusal> {
     match change {
         Change::ViewInTerm { term, .. } if *term != stamp.term => Err(Refusal::new(
@@ -173,7 +173,7 @@ pub(super) fn no_number() -> Refusal {
     )
 }
 
-/// A resume that comes after a later one of its session.
+/// The refusal of a resume that comes after a later one of its session.
 pub fn late_resume(session: SessionId, serial: u64, last: u64) -> Refusal {
     let why = format!(
         "session {session} was resumed with SERIAL {last}; SERIAL {serial} comes late, the next one is above {last}"

@@ -52,7 +52,7 @@ fn start(key: &str, period: u64, attempt: u64, session: u64) -> OnceStart {
     }
 }
 
-/// By the number that the session gave its attempt.
+/// Names the attempt by the number that the session gave it.
 fn finish(key: &str, period: u64, number: u64, session: u64) -> Change {
     let session = Some(SessionId::opened(session));
     Change::FinishOnce {
@@ -122,7 +122,7 @@ fn every_start_raises_all_numbers_and_a_restored_backup_far_more() {
     );
 }
 
-/// Whichever backup is restored, however often, and whatever was recovered in between: numbers never come again.
+/// Whichever backup is restored, however often, and whatever was recovered in between, no number is ever reused.
 #[test]
 fn no_number_is_given_out_by_two_lives_of_one_log() {
     let mut random = 9_u64;
@@ -224,7 +224,7 @@ fn a_session_has_its_home_where_it_was_opened_and_is_an_orphan_when_that_has_lef
     let _ = house.apply(origin(5, 3), &close(Index(2))).unwrap();
 }
 
-/// The log takes an entry of a start once, in order, and nothing of a start that has left.
+/// The log takes a start's entries once and in order, and nothing from a start that has left.
 #[test]
 fn an_entry_that_comes_again_changes_nothing() {
     let mut house = house();
@@ -254,7 +254,7 @@ fn an_entry_that_comes_again_changes_nothing() {
     assert_eq!(say(2, &open(1)), Ok(()));
     assert_eq!(say(2, &open(2)), Err(Word::Unavailable));
     assert_eq!(say(4, &open(2)), Err(Word::Unavailable));
-    // A refused one is one, too: it is not waited for.
+    // A refused entry counts, too: nobody waits for it.
     assert_eq!(say(3, &open(1)), Err(Word::Busy));
     assert_eq!(say(4, &open(2)), Ok(()));
 }
@@ -332,7 +332,7 @@ fn a_crash_between_the_command_and_its_record_is_unknown() {
     let mut house = house();
     apply(&mut house, open(1)).unwrap();
     run(&mut house, start("k", 0, 1, 1));
-    // As long as its session lives it is running.
+    // As long as its session lives, it is running.
     assert_eq!(
         once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
         Err(Word::Busy)
@@ -379,7 +379,7 @@ fn an_attempt_is_the_index_of_its_start_and_a_given_number_is_its_sessions_own()
     assert_eq!(run(&mut house, own), first, "asked again");
     let close = close(&house, 1);
     apply(&mut house, close).unwrap();
-    // The fence of another gate: lower than those of attempts before it.
+    // The fence of another gate, lower than those of earlier attempts.
     let retry = OnceStart {
         retry_unknown: true,
         ..start("k", 0, 1, 2)
@@ -470,7 +470,7 @@ fn an_earlier_period_is_never_run_again() {
         assert_eq!(answer, Ok(OnceAnswer::Done { period: 5, at: 7 }));
     }
     run(&mut house, start("k", 6, 3, 1));
-    // Nobody knows how period 6 ended; period 7 is another matter.
+    // The outcome of period 6 is unknown; period 7 is not affected.
     run(&mut house, start("k", 7, 4, 1));
     assert_eq!(once(&mut house, finish("k", 6, 3, 1)), Err(Word::Stale));
 }

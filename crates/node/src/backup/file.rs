@@ -1,4 +1,5 @@
-//! The file of a backup: a line that says what it is, a line of JSON that says of what, the image, and a checksum of all.
+//! The file of a backup: a line that says what the file is, a line of JSON that describes the backup, the image, and a
+//! checksum of everything.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,35 +13,35 @@ use testigo_engine::{IMAGE_BYTES_MAX, OpenError, RefoundError};
 use crate::clock::wall_ms;
 use crate::house::{read_records, written};
 
-/// What the file begins with.
+/// The first line of the file.
 const MAGIC: &[u8] = b"testigo backup\n";
-/// How the rest is written.
+/// The format of the rest.
 const FORMAT: u32 = 1;
-/// The longest line that says of what it is a backup.
+/// The longest line of JSON.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
 /// A backup in memory.
 #[derive(Debug)]
 pub struct Backup {
-    /// What it is a backup of.
+    /// What the backup contains.
     pub header: BackupHeader,
     image: Vec<u8>,
 }
 
-/// What a backup is one of.
+/// The description of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupHeader {
-    /// How the file is written.
+    /// The format of the file.
     pub format: u32,
-    /// The cluster's identity; nothing for a node that was alone.
+    /// The cluster's identity; `None` for a node that was alone.
     pub cluster: Option<String>,
     /// The generation that it belongs to.
     pub generation: u32,
-    /// How many changes are in it.
+    /// How many changes it contains.
     pub index: u64,
-    /// The wall clock's time when it was made.
+    /// The wall clock when it was made.
     pub made_ms: u64,
-    /// Who was a member, and where they are reached.
+    /// The members, and their addresses.
     pub members: Vec<BackupMember>,
     /// The length of the image.
     pub image_bytes: u64,
@@ -51,22 +52,22 @@ pub struct BackupHeader {
 pub struct BackupMember {
     /// Its number.
     pub node: u64,
-    /// Where the other nodes reach it.
+    /// Its address for the other nodes.
     pub peer: String,
-    /// Where clients reach it.
+    /// Its address for clients.
     pub client: Option<String>,
 }
 
-/// Why a backup is of no use, or nothing was founded from it.
+/// Why a backup cannot be used, or nothing was founded from it.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The file cannot be read or written.
     #[error("{0}: {1}")]
     File(String, io::Error),
-    /// It is none, or not whole.
+    /// It is not a backup, or not complete.
     #[error("{path} {why}")]
     Unreadable {
-        /// Which file or directory.
+        /// The file or directory.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -77,7 +78,7 @@ pub enum BackupError {
     /// The new directory was not made.
     #[error(transparent)]
     Refound(#[from] RefoundError),
-    /// The clock says an earlier time than when the backup was made.
+    /// The clock shows an earlier time than when the backup was made.
     #[error(
         "the backup was made {} s later than it is now by this clock: set the clock, or fences might repeat", .0.div_ceil(1000)
     )]
@@ -122,7 +123,7 @@ impl Backup {
         Ok(backup)
     }
 
-    /// Reads a file. One that is damaged or not whole is refused.
+    /// Reads a file. A damaged or incomplete one is refused.
     pub fn read(path: &Path) -> Result<Backup, BackupError> {
         let shown = path.display().to_string();
         let bytes = fs::read(path).map_err(|error| BackupError::File(shown.clone(), error))?;
@@ -162,7 +163,7 @@ impl Backup {
         Ok(backup)
     }
 
-    /// Writes a new file, whole and flushed. One that is there already is not replaced.
+    /// Writes a new file, complete and flushed. An existing one is not replaced.
     pub fn write(&self, path: &Path) -> Result<(), BackupError> {
         let failed = |error| BackupError::File(path.display().to_string(), error);
         let mut header = serde_json::to_vec(&self.header).expect("a header can be written");
@@ -178,7 +179,7 @@ impl Backup {
         })
     }
 
-    /// How long the image is.
+    /// The length of the image.
     pub fn image_bytes(&self) -> u64 {
         self.image.len() as u64
     }
@@ -199,7 +200,7 @@ impl Backup {
 
 fn write_all(mut file: &File, parts: &[&[u8]]) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    // It holds the bodies of jobs and the key of receipts.
+    // It contains the bodies of jobs and the key of receipts.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     for part in parts {
         file.write_all(part)?;

@@ -1,5 +1,5 @@
-//! What is founded anew: a cluster of one with everything that a backup or the one surviving directory has, in a higher
-//! generation, so that none of its fences, starts and names was ever given out before.
+//! Founds a cluster of one with everything in a backup or in the one surviving directory. It belongs to a higher generation,
+//! so that none of its fences, starts and names was ever given out before.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::open::State;
 /// What was founded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refounded {
-    /// The node that it is a cluster of.
+    /// The only node of the cluster.
     pub node: u64,
     /// The cluster's identity, if it is one.
     pub cluster: Option<String>,
@@ -26,7 +26,7 @@ pub struct Refounded {
     pub number: u32,
 }
 
-/// Makes a new data directory of this node, from a backup, once it may begin a generation (see [`generation_wait_secs`]).
+/// Makes a new data directory of this node from a backup, once it may begin a generation (see [`generation_wait_secs`]).
 ///
 /// [`generation_wait_secs`]: crate::generation_wait_secs
 pub fn refound(backup: &Backup, data: &Path, node: u64) -> Result<Refounded, BackupError> {
@@ -61,8 +61,8 @@ fn refound_in(
     })
 }
 
-/// What the directory of one node has, known to be committed or not: all of it may have been acknowledged. Nothing in it is
-/// changed. Its node must not run.
+/// Everything in the directory of one node, whether or not it is known to be committed, because all of it may have been
+/// acknowledged. Nothing in the directory is changed. Its node must not run.
 pub fn salvage(data: &Path, node: u64) -> Result<Backup, BackupError> {
     let unreadable = |why: String| BackupError::Unreadable {
         path: data.display().to_string(),
@@ -73,7 +73,7 @@ pub fn salvage(data: &Path, node: u64) -> Result<Backup, BackupError> {
     }
     let setup = Setup {
         node,
-        // One that was never let in has nothing that could be kept.
+        // A directory that was never let in has nothing to keep.
         joins: true,
         ..Setup::default()
     };
@@ -88,7 +88,7 @@ pub fn salvage(data: &Path, node: u64) -> Result<Backup, BackupError> {
     Ok(Backup::of(&state.replicated))
 }
 
-/// The next generation, with nobody in it but this node, under a start that is above all that it may have had.
+/// Begins the next generation, with only this node in it, under a start above all that the node may have had.
 fn raise(
     replicated: &mut Replicated,
     node: NodeId,
@@ -123,7 +123,7 @@ fn raise(
         members: starts.into_iter().collect(),
         generation: replicated.view().generation,
     };
-    // The log then knows how far starts may have come, and lets nobody in with an earlier one.
+    // This tells the log how far starts may have come, so that it lets no node in with an earlier one.
     apply(replicated, everybody)?;
     let alone = replicated.view_alone(node, start, generation);
     apply(replicated, alone)?;
@@ -164,7 +164,7 @@ mod tests {
     use crate::node::Node;
     use testigo_core::{Address, Definition, Limits, Number, Rule};
 
-    /// A log of three nodes, of which node 2 was started seven times.
+    /// A log of three nodes, in which node 2 was started seven times.
     fn of_three() -> Replicated {
         let mut log = Replicated::new(Limits::default());
         for members in [vec![(1, 1)], vec![(1, 1), (2, 7), (3, 1)]] {
@@ -271,7 +271,7 @@ mod tests {
         let second = in_slot(&recovered, "second", 101);
         let third = in_slot(&backup, "third", 102);
         assert!(third.number > second.number && second.number > first.number);
-        // Also if the clock was set back in between.
+        // Even if the clock was set back in between.
         let fourth = in_slot(&recovered, "fourth", 50);
         assert!(fourth.number > first.number && fourth.generation > first.generation);
     }

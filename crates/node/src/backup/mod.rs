@@ -1,5 +1,5 @@
-//! Backups: the replicated half of a running cluster in one file, and what is founded anew from it. Fences never go down:
-//! whatever is founded from a backup, or from the one directory that survived, belongs to a higher generation.
+//! Backups: the replicated half of a running cluster in one file, and founding anew from it. Fences never go down: whatever
+//! is founded from a backup, or from the one directory that survived, belongs to a higher generation.
 
 mod file;
 mod found;

@@ -1,4 +1,4 @@
-//! The backup of a running node: drawn once, on a thread of its own, and then handed out in pieces.
+//! The backup of a running node: taken once, on a thread of its own, and then handed out in pieces.
 
 use std::sync::{Arc, OnceLock};
 use std::{io, thread};
@@ -10,7 +10,7 @@ use crate::house::written;
 
 /// The longest piece.
 pub(crate) const PIECE_BYTES_MAX: usize = 1 << 20;
-/// A backup that nobody fetched for so long is dropped.
+/// A backup that nobody has fetched for this long is dropped, in milliseconds.
 const KEPT_MS: u64 = 60_000;
 
 /// A backup that is being fetched.
@@ -23,7 +23,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Begins to draw what is here now.
+    /// Begins a backup of the present state.
     pub(crate) fn begin(now: u64, id: u64, replicated: &Replicated) -> io::Result<Drawn> {
         let header = BackupHeader::of(replicated, 0);
         // Cheap: jobs are shared with the copy until they change.
@@ -42,12 +42,12 @@ impl Drawn {
         })
     }
 
-    /// Whether whoever wanted it has left.
+    /// Whether the client that wanted it has left.
     pub(crate) fn is_forgotten(&self, now: u64) -> bool {
         now >= self.fetched + KEPT_MS
     }
 
-    /// The whole image, once it is drawn.
+    /// The complete image, once it is ready.
     pub(crate) fn image(&mut self, now: u64) -> Option<&[u8]> {
         self.fetched = now;
         self.image.get().map(Vec::as_slice)

@@ -1,4 +1,4 @@
-//! What operators see and do of a cluster: its members, who owns what and how that moves.
+//! What operators see and do in a cluster: its members, who owns what, and how that moves.
 
 mod moves;
 mod status;

@@ -1,31 +1,31 @@
-//! Moves: which shards went from whom to whom, as this node has applied them. Only the latest are kept.
+//! Moves: which shards went from which node to which, as applied by this node. Only the latest are kept.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use testigo_core::{Change, NodeId, Ownership, Shard};
 
-/// The latest moves that are kept.
+/// Cap on moves that are kept.
 const MOVES_MAX: usize = 256;
 
-/// Shards that went from one node to another by one entry of the log.
+/// Shards that one entry of the log moved from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Move {
-    /// The wall clock's time when the entry was submitted.
+    /// The wall clock when the entry was submitted.
     pub(crate) at_ms: u64,
-    /// Who owned them; nothing for the first owner ever.
+    /// Their previous owner; `None` for the first owner ever.
     pub(crate) from: Option<u64>,
     pub(crate) to: u64,
-    /// How many, and the first of them.
+    /// How many there are, and the first of them.
     pub(crate) shards: usize,
     pub(crate) first: u16,
     /// The highest number that they have now.
     pub(crate) number: u32,
-    /// Whether a view gave them, because somebody came or left; otherwise their owner handed them over.
+    /// Whether a view gave them, because a node came or left; otherwise their owner handed them over.
     pub(crate) by_view: bool,
 }
 
-/// The latest moves, and how many there were since this node started.
+/// The latest moves, and the number of moves since this node started.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     latest: VecDeque<Move>,
@@ -33,7 +33,7 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// An entry was applied; `before` is who owned what until then.
+    /// Notes an applied entry; `before` has the titles until then.
     pub(crate) fn note(
         &mut self,
         at_ms: u64,
@@ -55,7 +55,7 @@ impl Moves {
         }
     }
 
-    /// How many there were since this node started.
+    /// The number of moves since this node started.
     pub(crate) fn ever(&self) -> u64 {
         self.ever
     }
@@ -66,7 +66,7 @@ impl Moves {
     }
 }
 
-/// What changed hands, by giver and taker.
+/// The shards that changed hands, by giver and taker.
 fn moved(before: &Ownership, now: &Ownership) -> BTreeMap<(Option<NodeId>, NodeId), Move> {
     let mut cuts: Vec<u16> = [before, now]
         .iter()

@@ -1,4 +1,4 @@
-//! How the cluster stands, as one node sees it: the wire and the console show the same.
+//! The status of the cluster, as one node sees it. The wire and the console show the same.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use testigo_core::{NodeId, Number, Replicated, Shard, Start};
 use super::moves::{Move, Moves};
 use crate::wire::Reply;
 
-/// Moves that the status shows.
+/// How many moves the status shows.
 const MOVES_SHOWN: usize = 20;
 
-/// What a node knows of its group beside what the log says.
+/// What a node knows of its group beyond what the log says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     /// This node.
@@ -23,47 +23,47 @@ pub(crate) struct Standing {
     pub(crate) term: u64,
     pub(crate) voters: Vec<u64>,
     pub(crate) learners: Vec<u64>,
-    /// What is left of the node's lease; nothing alone, 0 when it is over.
+    /// What remains of the node's lease, 0 when it is over; `None` alone.
     pub(crate) lease_left_ms: Option<u64>,
     pub(crate) lease_ms: Option<u64>,
-    /// How far the log was applied, as raft counts.
+    /// How far the log is applied, as raft counts.
     pub(crate) applied: u64,
-    /// How the links to the others are.
+    /// The states of the links to the others.
     pub(crate) links: BTreeMap<u64, Link>,
 }
 
-/// How the link to another node is.
+/// The state of the link to another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// Something was heard of it lately.
+    /// Something was heard from it recently.
     Up,
-    /// Nothing was heard for so many milliseconds.
+    /// Nothing was heard for this many milliseconds.
     Silent(u64),
 }
 
 /// The status.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClusterStatus {
-    /// The cluster's identity; nothing for a node that is alone.
+    /// The cluster's identity; `None` for a node that is alone.
     cluster: Option<String>,
     generation: u32,
-    /// The node that says so.
+    /// The node that reports this.
     id: u64,
     start: u64,
     leader: Option<u64>,
-    /// Whether it leads itself.
+    /// Whether it leads.
     leads: bool,
     term: u64,
-    /// The change that brought the present view, and the last one that was applied here.
+    /// The change that brought the present view, and the last change applied here.
     view: u64,
     change: u64,
-    /// How far the log was applied here, as raft counts.
+    /// How far the log is applied here, as raft counts.
     applied: u64,
-    /// What is left of the lease; nothing alone.
+    /// What remains of the lease; `None` alone.
     lease_ms: Option<u64>,
-    /// A whole lease.
+    /// The length of a lease.
     lease_whole_ms: Option<u64>,
-    /// The highest number of a shard, and the highest that there can be.
+    /// The highest number of a shard, and the highest possible one.
     number: u32,
     number_max: u32,
     /// Sessions whose home is lost.
@@ -76,9 +76,9 @@ pub(crate) struct ClusterStatus {
 #[derive(Debug, Serialize)]
 struct MemberStatus {
     id: u64,
-    /// Its start in the present view; nothing if it is not in it.
+    /// Its start in the present view; `None` if it is not in it.
     start: Option<u64>,
-    /// Where the other nodes reach it.
+    /// Its address for the other nodes.
     address: Option<String>,
     client: Option<String>,
     role: &'static str,
@@ -100,9 +100,9 @@ pub(crate) struct Title {
     start: Option<u64>,
     client: Option<String>,
     number: u32,
-    /// The number under which this owner became one.
+    /// The number under which this owner became the owner.
     since_number: u32,
-    /// Whether it grants, as far as the node that says so knows.
+    /// Whether it grants, as far as the reporting node knows.
     open: bool,
     moves: Vec<Move>,
 }
@@ -238,13 +238,13 @@ impl ClusterStatus {
 }
 
 impl Title {
-    /// The owner of whatever has this name: a gate, or a queue by its full name.
+    /// The owner of a name: a gate, or a queue by its full name.
     pub(crate) fn of(name: &str, replicated: &Replicated, moves: &Moves, open: bool) -> Title {
         let shard = Shard::of(name);
         let title = replicated.ownership().title(shard);
         let owner = title.map(|title| title.owner);
         let address = owner.and_then(|owner| replicated.cluster().address(owner));
-        // Many shards that a view has given together are told by the first of them.
+        // Shards that a view has given together are represented by the first of them.
         let alone = |moved: &&Move| moved.shards == 1 && moved.first == shard.0;
         Title {
             name: name.to_owned(),
@@ -281,7 +281,7 @@ impl Title {
 }
 
 impl Title {
-    /// As one of many.
+    /// As a row of a list.
     pub(crate) fn row(&self, kind: &'static str) -> Reply {
         Reply::Map(vec![
             ("name", Reply::text(self.name.as_str())),

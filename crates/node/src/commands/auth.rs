@@ -1,5 +1,5 @@
-//! Who a connection is: `AUTH`, and the same within `HELLO`. A password that must be worked out, and one that was wrong,
-//! block the connection for a while; nobody else notices.
+//! Authentication: `AUTH`, and the same within `HELLO`. A password that must be hashed, and one that was wrong, block the
+//! connection for a while; nobody else notices.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::house::{ActsFor, Blocked, ClientId, House};
 use crate::users::{Claim, Deed, Found, Origin, User};
 use crate::wire::{Reply, Words, refuse};
 
-/// What a connection is answered once it is known who it is.
+/// How to answer a connection once its user is known.
 #[derive(Clone, Debug)]
 pub(crate) enum Afterwards {
     Auth,
     Hello(Hello),
 }
 
-/// A password that is not looked at yet.
+/// A password that is not checked yet.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     user: Box<str>,
@@ -52,7 +52,7 @@ impl House {
         password: &str,
         afterwards: Afterwards,
     ) -> Outcome {
-        // On a node without users everybody is whom they say, and may do everything.
+        // On a node without users any name is accepted, and everybody may do everything.
         if let Some(anybody) = self.users().anybody() {
             return Ok(Answered::Now(self.become_user(id, anybody, afterwards)));
         }
@@ -90,7 +90,7 @@ impl House {
         }
     }
 
-    /// The time of a password that had to wait has come.
+    /// The time of a held-back password has come.
     pub(crate) fn attempt(&mut self, id: ClientId, attempt: Attempt) {
         let Attempt {
             user,
@@ -109,12 +109,12 @@ impl House {
         Origin::read(client.map_or("", |client| &client.address))
     }
 
-    /// When the next password for a user from somewhere is looked at.
+    /// When the next password for a user from an origin is checked.
     pub(crate) fn password_due(&self, origin: Origin, user: &str) -> u64 {
         self.guesses().due(self.now(), origin, user)
     }
 
-    /// A password from somewhere was right, or wrong; says when that is to be answered.
+    /// A password from an origin was right or wrong; returns when to answer.
     pub(crate) fn password_checked(&mut self, origin: Origin, user: &str, right: bool) -> u64 {
         if right {
             self.guesses_mut().right(origin, user);
@@ -130,10 +130,10 @@ impl House {
         now + delay_ms
     }
 
-    /// A password was worked out.
+    /// A hashed password was checked.
     pub(crate) fn claim_checked(&mut self, claim: Claim, user: Option<Arc<User>>) {
         let id = claim.client;
-        // Meanwhile a reload may have changed it.
+        // A reload may have changed it meanwhile.
         let user = user.and_then(|user| self.users().current(&user));
         let answered = match user {
             Some(user) => Answered::Now(self.become_user(id, user, claim.afterwards)),
@@ -167,7 +167,7 @@ impl House {
         }
     }
 
-    /// Whoever guesses waits between guesses, and has few of them per connection.
+    /// A client that guesses waits between guesses, and has few of them per connection.
     fn wrong_password(&mut self, id: ClientId, user: &str) -> Answered {
         let tries = self.connections.wire().password_tries;
         let due = self.password_checked(self.origin(id), user, false);
@@ -195,12 +195,12 @@ impl House {
         }
     }
 
-    /// Whether a connection's user may do a deed to a name; the node as a whole is the empty one.
+    /// Whether a connection's user may do a deed to a name; the node as a whole is the empty name.
     pub(super) fn allow(&self, id: ClientId, deed: Deed, name: &str) -> Result<(), Refusal> {
         self.user(id)?.check(deed, name)
     }
 
-    /// Who a connection is.
+    /// The user of a connection.
     pub(crate) fn user(&self, id: ClientId) -> Result<&Arc<User>, Refusal> {
         let user = self
             .connections

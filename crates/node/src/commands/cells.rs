@@ -8,10 +8,10 @@ use super::pool_shown::ShownPool;
 use crate::house::House;
 use crate::wire::{Reply, Words, bad_arg};
 
-/// Cells that an answer has at most.
+/// Cap on cells in an answer.
 const CELLS_MAX: u64 = 1_024;
 
-/// Which slots are to be folded into how many cells.
+/// Which slots to fold, and into how many cells.
 #[derive(Clone, Copy)]
 pub(super) struct Fold {
     cells: u64,
@@ -21,7 +21,7 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    /// Nothing if no cells are asked for.
+    /// `None` if no cells are requested.
     pub(super) fn read(words: &mut Words<'_>) -> Result<Option<Fold>, Refusal> {
         if !words.keyword("CELLS") {
             return Ok(None);
@@ -42,7 +42,7 @@ impl Fold {
 }
 
 impl House {
-    /// What `POOL SHOW` says beside the rest: the cells as the engine has them, and what of them is in use at this node.
+    /// What `POOL SHOW` adds: the cells as the engine knows them, and how much of them is in use at this node.
     pub(super) fn folded(
         &self,
         pool: &str,
@@ -106,7 +106,7 @@ impl House {
     }
 }
 
-/// A node, or null, and how many slots.
+/// A node, or null, and a number of slots.
 fn counted((owner, slots): (&Option<NodeId>, &u64)) -> [Reply; 2] {
     let owner = Reply::optional(*owner, |owner| Reply::number(owner.0));
     [owner, Reply::number(*slots)]

@@ -72,7 +72,7 @@ impl House {
         Err(unknown_word("CLIENT", words.text("a word")?, known))
     }
 
-    /// `CLIENT LIST`: those that the user sees, by id.
+    /// `CLIENT LIST`: the connections that the user may see, by ID.
     fn client_list(&mut self, id: ClientId) -> Outcome {
         self.check_rows(self.connections.len(), "connections")?;
         let user = Arc::clone(self.user(id)?);
@@ -127,7 +127,8 @@ impl House {
         let admin = user.check(Deed::Admin, "");
         let client = self.connections.client_mut(other);
         let Some(client) = client.filter(|client| own(&user, client) || admin.is_ok()) else {
-            // Who sees all sessions is told what is missing, the others not even whether it is there.
+            // A user that may see all sessions is told what right is missing; others are not even told whether the connection
+            // exists.
             return match user.may(Deed::Show, "") {
                 true if self.connections.client(other).is_some() => admin.map(|()| Answered::Later),
                 _ => Ok(Answered::Now(Reply::flag(false))),
@@ -148,7 +149,7 @@ impl House {
         Ok(Answered::Now(Reply::flag(cancelled)))
     }
 
-    /// A connection's line; whoever asks for it is not blocked by that.
+    /// A connection's line. `asks` says whether it asks for this itself, which does not count as being blocked.
     fn client_row(&self, client: &Client, asks: bool) -> String {
         let session = client
             .session()
@@ -168,7 +169,7 @@ impl House {
             Some(Blocked::Slicing) => "answer",
             Some(Blocked::Password) => "password",
         };
-        // Only a cluster knows this, so only there is it said.
+        // Only a cluster has this, so only there is it shown.
         let node = self.member_number().map(|node| format!(" node={node}"));
         format!(
             "id={} addr={} name={} user={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}{}\n",

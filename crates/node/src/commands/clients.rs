@@ -1,5 +1,5 @@
-//! Who works on flows, and how one is made to stop: `FLOW CLIENTS` and `CLIENT END`, the node's answer to what the
-//! source's administration server shows and does.
+//! Who works on flows, and how to stop a worker: `FLOW CLIENTS` and `CLIENT END`. They do what the source's administration
+//! server shows and does.
 
 use testigo_core::{Command, HeldView, Refusal, Taken, Word};
 
@@ -58,7 +58,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `CLIENT END id|MACHINE address`: those that work on flows are closed, and their jobs wait again, a death each.
+    /// `CLIENT END id|MACHINE address`: closes connections that work on flows; their jobs wait again, with a death each.
     pub(super) fn client_end(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let machine = match words.keyword("MACHINE") {
             true => Some(words.text("the machine's address")?),
@@ -92,7 +92,7 @@ impl House {
         Ok(Answered::Now(Reply::number(ended.len() as u64)))
     }
 
-    /// The jobs first, so that they wait again whatever becomes of the connection.
+    /// The jobs come first, so that they wait again whatever happens to the connection.
     fn end_client(&mut self, id: ClientId) -> Result<(), Refusal> {
         let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
@@ -100,15 +100,15 @@ impl House {
         let (place, session) = (client.acts_for, client.session());
         client.outbox.clear();
         client.leaving = true;
-        // At once: it may never read what it is to be sent.
+        // At once, because it may never read its output.
         client.overrun = true;
         self.connections.note(id);
         match (place, session) {
             (ActsFor::Implicit(session), _) => self.stand_up(session),
             (_, Some(session)) => {
-                // What an opened session holds of gates is not a flow's affair.
+                // What an opened session holds at gates does not concern flows.
                 for HeldView { job, attempt, .. } in self.services.jobs_held(session) {
-                    // One that settles is on its way out of its hands anyhow.
+                    // A job that is settling is leaving its holder anyway.
                     let _ = self.ask(session, &Command::Fail(Taken { job, attempt }));
                 }
             }
@@ -126,7 +126,7 @@ impl House {
         session.map_or_else(Vec::new, |session| self.services.jobs_held(session))
     }
 
-    /// A connection as another sees it: without jobs of queues that the other may not look into.
+    /// A connection as another may see it: without jobs of queues that the other may not look into.
     fn client_reply(&self, id: ClientId, client: &Client, jobs: &[HeldView]) -> Reply {
         let presented = client.presented.as_ref();
         let session = client.session();
@@ -159,7 +159,7 @@ impl House {
             ("waits", Reply::flag(waits)),
             ("jobs", Reply::Array(jobs.collect())),
         ];
-        // Only a cluster knows this, so only there is it said.
+        // Only a cluster has this, so only there is it shown.
         if let Some(node) = self.member_number() {
             row.push(("node", Reply::number(node)));
         }
@@ -181,7 +181,7 @@ impl House {
     }
 }
 
-/// The machine in a peer's address: without the port; a Unix socket's is this one.
+/// The machine in a peer's address: the address without the port; for a Unix socket this machine.
 fn machine_of(address: &str) -> &str {
     match address.parse::<std::net::SocketAddr>() {
         Ok(_) => {

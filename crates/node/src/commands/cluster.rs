@@ -1,4 +1,4 @@
-//! `CLUSTER` and `OWNER`: what operators see and do of a cluster.
+//! `CLUSTER` and `OWNER`: what operators see and do in a cluster.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::wire::{Reply, Words, bad_arg, refuse};
 
 const KNOWN: &str = "STATUS, LEASE, OWNERS, ADD, REMOVE, BACKUP";
 
-/// At most so many names are shown with their owners.
+/// Cap on names that are shown with their owners.
 const OWNERS_MAX: usize = 200;
 
 impl House {
@@ -72,7 +72,7 @@ impl House {
         Err(unknown_word("CLUSTER", words.text("a word")?, KNOWN))
     }
 
-    /// `CLUSTER ADD id host:port`: whether a node may join under this number at this address, and whom it can ask.
+    /// `CLUSTER ADD id host:port`: whether a node may join with this number and address, and which member it can ask.
     fn check_newcomer(&mut self, node: NodeId, peer: &str) -> Outcome {
         let own = self.standing().node;
         let cluster = self.replicated().cluster();
@@ -105,7 +105,7 @@ impl House {
         Ok(Answered::Now(Reply::text(asked.peer.as_str())))
     }
 
-    /// `CLUSTER OWNERS [pattern]`: who owns the gates and queues that the log knows, some of them.
+    /// `CLUSTER OWNERS [pattern]`: the owners of gates and queues in the log, up to a cap.
     fn owners(&mut self, id: ClientId, pattern: &str) -> Outcome {
         let user = Arc::clone(self.user(id)?);
         let seen = |name: &str| fits(name, pattern) && user.may(Deed::Show, name);
@@ -126,7 +126,7 @@ impl House {
         Ok(Answered::Now(Reply::Array(named.iter().map(row).collect())))
     }
 
-    /// `CLUSTER BACKUP`: draws one, and says under which number it is fetched.
+    /// `CLUSTER BACKUP`: begins a backup, and returns the number under which it is fetched.
     fn begin_backup(&mut self) -> Outcome {
         let now = self.now();
         if let Some(other) = self
@@ -153,7 +153,7 @@ impl House {
         ])))
     }
 
-    /// `CLUSTER BACKUP number offset`: a piece of it; the empty one behind its end ends it.
+    /// `CLUSTER BACKUP number offset`: a piece of it; the empty piece after the last one ends it.
     fn fetch_backup(&mut self, mut words: Words<'_>) -> Outcome {
         let number = words.number("the backup's number")?;
         let offset = words.number("the offset")?;
@@ -179,7 +179,7 @@ impl House {
         Ok(Answered::Now(Reply::Text(piece)))
     }
 
-    /// `OWNER [name]`: who owns a name, or how many shards each node has.
+    /// `OWNER [name]`: the owner of a name, or how many shards each node owns.
     pub(super) fn owner_command(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.left() == 0 {
             self.user(id)?.check(Deed::Show, "")?;

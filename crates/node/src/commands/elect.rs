@@ -16,7 +16,7 @@ use crate::house::{
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg};
 
-/// Candidates that are shown; how many there are is said.
+/// Cap on candidates that are shown; their number is always given.
 const SHOWN_MAX: usize = 200;
 
 impl House {
@@ -87,8 +87,8 @@ impl House {
         self.enter(id, lock.asynchronous, wanted, &Command::Lock(lock))
     }
 
-    /// Whether a connection has opened a session with this TTL. One with another TTL is refused: the leadership would not
-    /// live for as long as the caller says.
+    /// Whether a connection has opened a session with this TTL. A session with another TTL is refused: the leadership would
+    /// not live as long as the caller says.
     fn lives_for(&mut self, id: ClientId, ttl_ms: u64) -> Result<bool, Refusal> {
         let session = match self.connections[id].acts_for {
             ActsFor::Opened(session) => session,
@@ -117,7 +117,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `ELECT RESIGN name [term]`. With a term only that leadership is given up.
+    /// `ELECT RESIGN name [term]`. With a term, only that leadership is given up.
     fn resign(&mut self, id: ClientId, election: &Name, term: Option<Fence>) -> Outcome {
         let session = self.session_of(id)?;
         let gate = election;
@@ -134,7 +134,7 @@ impl House {
         }
     }
 
-    /// `ELECT SHOW name`: the leader, the first candidates, and the terms that have ended.
+    /// `ELECT SHOW name`: the leader, the first candidates, and the ended terms.
     fn election_show(&self, election: &Name) -> Outcome {
         let now = self.now();
         let view = self.election(election, SHOWN_MAX)?;
@@ -198,7 +198,7 @@ fn plain(election: &Name) -> Reply {
     Reply::text(election.as_election().unwrap_or_default())
 }
 
-/// Name, term, session and value of the leader, and how many are candidates.
+/// Name, term, session and value of the leader, and the number of candidates.
 fn list_row(name: &Name, view: &GateView) -> Reply {
     let leader = Leader::of(view);
     let of_leader = |reply: fn(&Leader) -> Reply| Reply::optional(leader.as_ref(), reply);

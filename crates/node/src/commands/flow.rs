@@ -59,7 +59,7 @@ impl House {
         }
     }
 
-    /// `FLOW LIST`: those that are seen, by name.
+    /// `FLOW LIST`: the flows that the user may see, by name.
     fn flow_list(&mut self, id: ClientId) -> Outcome {
         let mut rows = self.rows_for(id);
         let mut last: Option<Name> = None;
@@ -86,7 +86,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// Whether a connection's user may let a flow be this.
+    /// Whether a connection's user may apply this to a flow.
     fn check_apply(&self, id: ClientId, flow: &Name, new: &Scheme) -> Result<(), Refusal> {
         let old = self.replicated().flow(flow).ok().map(|flow| &flow.scheme);
         grants::check_directories(self.files_root(), old, new)?;
@@ -98,7 +98,7 @@ impl House {
         grants::check(author, flow, old, new)
     }
 
-    /// A process sees its own flow, a user those that it has the right to see.
+    /// A process sees its own flow, a user those that its rights allow.
     pub(super) fn see_flow(&self, id: ClientId, flow: &str) -> Result<(), Refusal> {
         match self.presented(id) {
             Some(presented) => presented.check_flow(flow),
@@ -138,7 +138,7 @@ impl House {
     }
 }
 
-/// `OVER mark`: only over the flow of that mark; `OVER NONE`: only where there is no such flow.
+/// `OVER mark`: only over the flow with that mark; `OVER NONE`: only if there is no such flow.
 fn over(words: &mut Words<'_>) -> Result<Option<Option<FlowMark>>, Refusal> {
     if !words.keyword("OVER") {
         return Ok(None);

@@ -48,9 +48,9 @@ impl House {
         }
     }
 
-    /// `GATE LIST [pattern] [CURSOR c [LIMIT n]]`: by name; a page is by name in itself.
+    /// `GATE LIST [pattern] [CURSOR c [LIMIT n]]`: by name; with pages, each page by itself is by name.
     fn gate_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        // What follows a pattern comes in pairs, so a gate may be called CURSOR.
+        // The options come in pairs, so a gate may be named CURSOR.
         let (pairs, mut ahead) = (words.left().is_multiple_of(2), words);
         let pattern: Box<str> = match words.left() == 0 || pairs && ahead.keyword("CURSOR") {
             true => "*".into(),
@@ -111,7 +111,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `GATE SHOW name`. With very many inside or waiting, those are shown who are still there when their row is made.
+    /// `GATE SHOW name`. If very many are inside or waiting, it shows those who are still there when their row is made.
     fn gate_show(&mut self, id: ClientId, gate: &str) -> Outcome {
         let people = self.local().people(gate)?;
         if people.inside() + people.waiting() <= SLICE_ROWS {
@@ -166,7 +166,7 @@ impl House {
     }
 }
 
-/// What `GATE CREATE` takes behind the rule.
+/// The options of `GATE CREATE` after the rule.
 const OPTIONS: [&str; 8] = [
     "ORDER",
     "CLASSES",

@@ -1,4 +1,4 @@
-//! `GROUP JOIN|SEND|MEMBERS|LEAVE`: what one member sends is delivered to all, numbered, in one order.
+//! `GROUP JOIN|SEND|MEMBERS|LEAVE`: a message from one member is delivered to all, numbered, in one order.
 
 use testigo_core::{
     Body, Change, GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing, Index, Name,
@@ -83,15 +83,15 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// The session of a connection that may use a group, and where it is at home. It must outlive its connection: only the log
-    /// can say, to all nodes at one place of the order, that a member is gone.
+    /// The session of a connection that may use a group, and the index of its home. It must outlive its connection: only the
+    /// log can tell all nodes, at one place of the order, that a member is gone.
     fn as_member(&mut self, id: ClientId, group: &Name) -> Result<(SessionId, Index), Refusal> {
         self.allow(id, Deed::Use, group)?;
         let session = self.session_of(id)?;
         Ok((session, self.member_home(session)?))
     }
 
-    /// Where a session that may be a member is at home.
+    /// The index of the home of a session that may be a member.
     pub(crate) fn member_home(&self, session: SessionId) -> Result<Index, Refusal> {
         let record = self.replicated().session(session);
         match record.filter(|_| !session.is_implicit()) {
@@ -102,7 +102,7 @@ impl House {
         }
     }
 
-    /// Whether a connection that joins has room for one more channel.
+    /// Whether a connection that joins may have one more channel.
     fn check_listens(&self, id: ClientId) -> Result<(), Refusal> {
         let most = self.connections.wire().subscriptions;
         let client = self.connections.client(id);
@@ -122,7 +122,7 @@ impl House {
             let known = self.replicated().session(*session);
             let label = known.and_then(|known| known.label.clone());
             let node = known.map(|known| Reply::number(known.home.node.0));
-            // By an algorithm 0 is nothing, until the member's home has said where it begins.
+            // If an algorithm orders the group, 0 means that the member's home has not said yet where it begins.
             let known_to_log = record.using == GroupUsing::Log || *joined > 0;
             Reply::Map(vec![
                 ("session", Reply::number(session.number())),
@@ -147,7 +147,7 @@ impl House {
     }
 }
 
-/// What a member is told when the log has it.
+/// The reply to a member when the log has it.
 pub(crate) fn joined_reply(joined: &GroupJoined) -> Reply {
     let kept = joined.kept.iter().map(message_reply);
     Reply::Map(vec![
@@ -174,7 +174,7 @@ fn named(words: &mut Words<'_>) -> Result<Name, Refusal> {
     Name::new(words.text("the group's name")?)
 }
 
-/// Takes the value of an option, which may be said once.
+/// Sets the value of an option, which may appear only once.
 fn once<T>(option: &str, taken: &mut Option<T>, value: T) -> Result<(), Refusal> {
     match taken.replace(value) {
         None => Ok(()),

@@ -49,7 +49,7 @@ impl House {
         }
     }
 
-    /// Answers `HELLO` to a connection that has said who it is, if it must.
+    /// Answers `HELLO` to a connection that has authenticated, if it must.
     pub(super) fn greet(&mut self, id: ClientId, Hello { protocol, name }: Hello) -> Reply {
         let number = self.number_of(id);
         let Some(client) = self.connections.client_mut(id) else {
@@ -82,7 +82,7 @@ impl House {
         ])
     }
 
-    /// `RESET`: the connection is as new. Its session ends or, if it was opened, waits to be resumed.
+    /// `RESET`: makes the connection like new. Its session ends or, if it was opened, waits to be resumed.
     pub(super) fn reset(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
         let anybody = self.users().anybody();
@@ -117,7 +117,7 @@ impl House {
         if forgets {
             self.forget_pushed(id);
         }
-        // Who only takes slots has no session that ends with the seat.
+        // A connection that only takes slots has no session that ends with the seat.
         self.services.end_slots(self.implicit_of(id));
         Ok(Answered::Now(Reply::Simple("RESET")))
     }

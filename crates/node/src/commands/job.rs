@@ -43,7 +43,7 @@ impl House {
         let mut queues = Vec::with_capacity(1);
         let (mut name, mut wait_ms) = (None, None);
         while words.left() > 0 {
-            // The first one is a queue, whatever it is called.
+            // The first word is a queue, whatever its name is.
             let first = queues.is_empty();
             if !first && words.keyword("NAME") {
                 note("NAME", words.text("NAME")?, &mut name)?;
@@ -75,7 +75,7 @@ impl House {
         }
     }
 
-    /// A job changes, and the connection waits for the log; giving it back without a death is nothing to the log.
+    /// Changes a job; the connection waits for the log. Giving back without a death is not logged.
     fn job_change(&mut self, id: ClientId, step: Step) -> Outcome {
         let Step::Back {
             job,
@@ -94,7 +94,7 @@ impl House {
     }
 }
 
-/// Notes what an option says, which it does once.
+/// Notes an option's value, which may appear only once.
 pub(super) fn note<T>(option: &str, said: T, noted: &mut Option<T>) -> Result<(), Refusal> {
     match noted.replace(said) {
         None => Ok(()),

@@ -87,7 +87,7 @@ impl House {
         self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }
 
-    /// Whether the connection can be told by pushes.
+    /// Whether the connection can receive pushes.
     pub(super) fn check_pushes(&self, id: ClientId) -> Result<(), Refusal> {
         match self.connections[id].protocol {
             Protocol::Resp2 => Err(bad_arg(
@@ -194,9 +194,7 @@ impl House {
     }
 }
 
-/// The gate that the next word names. One with an election's name, which no gate can have, is refused like any other text
-/// that is no name.
-/// How whoever waits is answered, if the next word says so: `WAIT ms`, `ASYNC`, `RECEIPT` or `GRANT`.
+/// How a waiting request is answered, if the next word says so: `WAIT ms`, `ASYNC`, `RECEIPT` or `GRANT`.
 pub(super) fn waits(
     words: &mut Words<'_>,
     lock: &mut Lock<'_>,
@@ -226,7 +224,7 @@ fn named<'a>(words: &mut Words<'a>, what: &str) -> Result<&'a str, Refusal> {
     }
 }
 
-/// How to be inside, if the next word says so.
+/// The mode, if the next word gives one.
 pub(super) fn ask<'a>(words: &mut Words<'a>) -> Result<Option<Ask<'a>>, Refusal> {
     Ok(Some(if words.keyword("SHARED") {
         Ask::Shared

@@ -1,4 +1,4 @@
-//! The commands of the wire, one file a family. Each reads its words, asks the house, and answers at once or leaves the
+//! The commands of the wire, one file per family. Each reads its words, asks the house, and answers at once or leaves the
 //! connection blocked.
 
 mod auth;

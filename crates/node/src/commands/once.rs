@@ -19,7 +19,7 @@ impl House {
             let key = Name::new(words.text("the key")?)?;
             let period = words.number("the period")?;
             let mut retry_unknown = words.keyword("RETRY");
-            // The log names attempts by itself; a runner may give its attempt another name for its own use.
+            // The log names attempts itself; a runner may give its attempt another name for its own use.
             let given = match words.left() {
                 0 => None,
                 _ => Some(words.number("the attempt")?),
@@ -63,7 +63,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// The attempt that a connection means.
+    /// The attempt that a connection names.
     fn once_attempt(&self, id: ClientId, words: &mut Words<'_>) -> Result<OnceAttempt, Refusal> {
         Ok(OnceAttempt {
             number: words.number("the attempt")?,

@@ -1,28 +1,28 @@
-//! `CURSOR c [LIMIT n]`: a list in pages. `CURSOR 0` begins; each page says where the next one begins, and the last one says
-//! `0`. Whatever is there from the first page to the last is in exactly one of them.
+//! `CURSOR c [LIMIT n]`: a list in pages. `CURSOR 0` begins; each page gives the cursor of the next one, and the last page
+//! gives `0`. What exists from the first page to the last is in exactly one of them.
 
 use testigo_core::{Refusal, Word};
 
 use crate::house::{Answer, ClientId, House, Rows};
 use crate::wire::{Words, bad_arg, refuse};
 
-/// Rows unless more are asked for.
+/// Rows per page unless the client asks for another number.
 const ROWS_DEFAULT: u64 = 1_000;
-/// Where a list begins, and what stands for its end.
+/// The cursor of the beginning, and of the end.
 const BEGIN: &str = "0";
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Debug)]
 pub(super) struct Page<C> {
-    /// Behind what it begins, if it is not the beginning.
+    /// It begins after this; `None` for the beginning.
     pub(super) after: Option<C>,
     pub(super) rows_max: usize,
-    /// Whether a cursor was given, so that one is answered.
+    /// Whether a cursor was given, so that the answer has one.
     pub(super) paged: bool,
 }
 
 impl<C> Page<C> {
-    /// The rows as they were asked for: with where the next page begins, or without.
+    /// The rows in the requested form: with the cursor of the next page, or without.
     pub(super) fn answer(&self, rows: &mut Rows, next: Option<String>) -> Answer {
         match self.paged {
             true => rows.page(next.as_deref().unwrap_or(BEGIN)),
@@ -78,12 +78,12 @@ impl House {
         }
     }
 
-    /// Rows for a connection, in the version that it speaks.
+    /// Rows for a connection, in its protocol version.
     pub(super) fn rows_for(&self, id: ClientId) -> Rows {
         Rows::new(self.connections[id].protocol)
     }
 
-    /// Whether a list has become longer than one may be.
+    /// Refuses a list that is longer than allowed.
     pub(super) fn check_rows(&self, rows: usize, what: &str) -> Result<(), Refusal> {
         let most = self.connections.wire().list_rows;
         match rows <= most {

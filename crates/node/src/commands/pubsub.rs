@@ -7,7 +7,8 @@ use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-/// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; a pattern may say the same with a few more signs.
+/// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; a pattern may have a few
+/// more characters.
 const CHANNEL_BYTES: usize = 2 * Limits::NAME_BYTES;
 
 impl House {
@@ -58,7 +59,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// Leaves the named channels, or all.
+    /// Unsubscribes from the named channels, or from all.
     fn leave(&mut self, id: ClientId, mut words: Words<'_>, what: &'static str) -> Outcome {
         let mut leaving: Vec<Box<str>> = Vec::new();
         let exact = what == "unsubscribe";

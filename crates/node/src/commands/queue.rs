@@ -10,10 +10,10 @@ use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words};
 
-/// A queue's row is as much work as so many of a plain list.
+/// A queue's row is as much work as this many of a plain list.
 const ROW_WEIGHT: usize = 4;
 
-/// Takers of a queue that are shown or counted.
+/// Cap on a queue's takers that are shown or counted.
 const TAKERS_SHOWN: usize = 100;
 
 impl House {
@@ -53,7 +53,7 @@ impl House {
         Ok(Answered::Now(Reply::Map(row)))
     }
 
-    /// `QUEUE LIST [pattern]`: by name, the same without the takers' particulars.
+    /// `QUEUE LIST [pattern]`: by name, the same without details of the takers.
     fn queue_list(&mut self, id: ClientId, pattern: &str) -> Outcome {
         let pattern: Box<str> = pattern.into();
         let mut rows = self.rows_for(id);
@@ -89,7 +89,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// Nothing if the queue is gone.
+    /// `None` if the queue is gone.
     fn queue_list_row(&self, id: QueueId) -> Option<Reply> {
         let queue = self.replicated().queue(id)?;
         let view = self.local().queue_view(id, TAKERS_SHOWN);

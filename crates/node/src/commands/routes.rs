@@ -1,5 +1,5 @@
-//! Where a command is carried out in a cluster: by the owner of a name, by the node that was asked, or by all of them. Locks
-//! and sessions of one's own need no route: their estate asks the owners itself.
+//! Where a command is carried out in a cluster: by the owner of a name, by the node that received it, or by all members.
+//! Locks and a connection's own session need no route: their estate asks the owners itself.
 
 use testigo_core::estate::Peer;
 use testigo_core::{JobId, Name, QueueId, SessionId, Shard};
@@ -11,21 +11,21 @@ use crate::wire::Words;
 /// Where a command goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// It is carried out here, at once.
+    /// To this node, at once.
     Here,
-    /// Here, when the log is applied as far as it had come anywhere.
+    /// To this node, when its log is applied as far as any node's had come.
     Read,
-    /// By the owner of a shard.
+    /// To the owner of a shard.
     Owner(Shard, Effect),
-    /// By a node.
+    /// To a node.
     Node(Peer, Effect),
-    /// By the owners of these queues; the first job counts.
+    /// To the owners of these queues; the first job counts.
     Take(Vec<QueueId>),
-    /// By the owner of the first of these shards, when it owns all of them.
+    /// To the owner of the first of these shards, once it owns all of them.
     Unit(Vec<Shard>),
-    /// By all members, each for what it owns or hosts.
+    /// To all members, each for what it owns or hosts.
     All(Merge, Effect),
-    /// By the members one after the other, a page at a time: which word is the cursor.
+    /// To the members one after the other, a page at a time; this word is the cursor.
     Pages(usize),
 }
 
@@ -42,50 +42,50 @@ impl Route {
     }
 }
 
-/// What it means if a command was carried out twice.
+/// What happens if a command is carried out twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing.
     Reads,
-    /// As that; and it needs what the log says.
+    /// Nothing, but it needs what the log says.
     ReadsLog,
     /// It may have changed something.
     Changes,
 }
 
-/// How the answers of all members are put together.
+/// How the answers of all members are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merge {
-    /// Rows, by their first value; what they are called in the refusal of too many.
+    /// Rows, by their first value; the word names them in the refusal of too many.
     Rows(&'static str),
     /// Numbers.
     Sum,
-    /// Lines of a text, those of one member after those of another.
+    /// Lines of text, one member's after another's.
     Lines,
-    /// The state, as JSON: at most so many rows of a kind. Whoever does not answer is named.
+    /// The state as JSON, at most this many rows of a kind. Missing members are named.
     State { rows_max: usize },
-    /// As that, the flows.
+    /// The same for the flows.
     Flows,
-    /// How a flow has been doing.
+    /// The statistics of a flow.
     Stats,
-    /// The same everywhere, but for numbers that only owners know and others take for 0.
+    /// The same everywhere, except for numbers that only owners know and others give as 0.
     Most,
-    /// A gate that is spread over the nodes: its owner's answer, with the people of all.
+    /// A gate that is spread over the nodes: the owner's answer, with the people at all nodes.
     Gate,
-    /// A pool: what the log says, with the parts of all. Whoever does not answer is named.
+    /// A pool: what the log says, with the parts of all. Missing members are named.
     Pool,
-    /// How many slots of a pool are in use at each; where there are none, it is deleted.
+    /// How many slots of a pool each member uses; if none, the pool is deleted.
     PoolUse,
-    /// Whether one of them says so.
+    /// Whether one of them says yes.
     Any,
-    /// What the members have on record, one after the other. Whoever does not answer has nothing.
+    /// What the members have on record, one after the other. A member that does not answer has nothing.
     Records,
-    /// Jobs, the oldest first: at most so many, with a cursor or without.
+    /// Jobs, oldest first: at most this many, with a cursor or without.
     Jobs { rows_max: usize, paged: bool },
 }
 
 impl Merge {
-    /// Whether it has what has come after a while, and names who is missing.
+    /// Whether it shows what has come after a while, and names the missing members.
     pub(crate) fn names_missing(self) -> bool {
         matches!(
             self,
@@ -94,11 +94,11 @@ impl Merge {
     }
 }
 
-/// Where the words say it.
+/// How to find the route in the words.
 #[derive(Clone, Copy)]
 enum Place {
     Read,
-    /// The word at this place behind the command is a name.
+    /// The word at this position after the command is a name.
     Name(usize, Effect),
     /// It is a gate, of which each node may know a part.
     Gate(usize, Merge),
@@ -108,9 +108,9 @@ enum Place {
     Queue(usize, Effect),
     /// It is a job.
     Job(usize, Effect),
-    /// It is a session, whose home does it.
+    /// It is a session, to be served by its home.
     Session(usize),
-    /// It is a connection, whose node does it; or all nodes do, for a machine.
+    /// It is a connection, to be served by its node; or a machine, to be served by all nodes.
     Client(usize),
     /// It is a session that the log must know.
     Resumed(usize),
@@ -128,7 +128,7 @@ enum Place {
 
 struct RouteRow {
     command: &'static str,
-    /// The word behind it; empty for any.
+    /// The word after it; empty for any.
     word: &'static str,
     place: Place,
 }
@@ -186,7 +186,7 @@ const ROUTES: &[RouteRow] = &[
 ];
 
 impl House {
-    /// Where a command of a connection goes. What the words do not say rightly is refused here.
+    /// Where a command of a connection goes. A command whose words are wrong is carried out here, and refused.
     pub(super) fn route(&self, id: ClientId, command: &str, words: Words<'_>) -> Route {
         if self.services.estate().is_none() {
             return Route::Here;
@@ -200,7 +200,7 @@ impl House {
         };
         let routed = self.routed(id, row.place, words);
         match self.connections.client(id) {
-            // It has come to where it belongs.
+            // It has reached its destination.
             Some(client) if client.is_visit() => match routed {
                 Some(
                     Route::Read
@@ -242,7 +242,7 @@ impl House {
                 let session = SessionId::from_wire(word(at)?.parse().ok()?)?;
                 match self.home_of(session) {
                     Some(home) => Route::Node(home, Effect::Changes),
-                    // An orphan is everybody's; one that is not known here may have been opened elsewhere.
+                    // Any node may serve an orphan; a session unknown here may have been opened elsewhere.
                     None if self.replicated().session(session).is_some() => Route::Here,
                     None => Route::Read,
                 }
@@ -263,7 +263,7 @@ impl House {
             }
             Place::Take => match self.taken_queues(id, words) {
                 Some(queues) => Route::Take(queues),
-                // A queue that is not known here may be in the log.
+                // A queue that is unknown here may be in the log.
                 None if words.left() > 1 => Route::Read,
                 None => Route::Here,
             },
@@ -290,7 +290,7 @@ impl House {
                 };
                 Route::All(merge, Effect::Reads)
             }
-            // Without a majority nobody else would answer, and this node's part is what matters then.
+            // Without a majority no other node would answer, and this node's part is what matters.
             Place::Pool if self.check_acts().is_err() => Route::Here,
             Place::Pool => Route::All(Merge::Pool, Effect::ReadsLog),
             Place::Trace => match word(1) {
@@ -342,7 +342,8 @@ impl House {
         Some(self.replicated().queue(queue)?.shard())
     }
 
-    /// The shard whose owner has a step's job in its books: that of the queue in which it lies, or is to lie.
+    /// The shard whose owner has a step's job in its books: that of its present queue, or of the queue in which it is
+    /// created.
     fn shard_of_step(&self, step: &Step) -> Option<Shard> {
         match step {
             Step::Create { queue, .. } => self.shard_of(*queue),
@@ -350,7 +351,7 @@ impl House {
         }
     }
 
-    /// The queues of a `JOB TAKE`, unless one of them is none.
+    /// The queues of a `JOB TAKE`; `None` if one of them does not exist.
     fn taken_queues(&self, id: ClientId, mut words: Words<'_>) -> Option<Vec<QueueId>> {
         words.next_bytes();
         let mut queues = Vec::new();
@@ -364,7 +365,7 @@ impl House {
         Some(queues).filter(|queues| !queues.is_empty())
     }
 
-    /// The node where a session is at home.
+    /// The node that is a session's home.
     pub(crate) fn home_of(&self, session: SessionId) -> Option<Peer> {
         let view = self.replicated().view();
         if let Some(record) = self.replicated().session(session) {
@@ -380,7 +381,7 @@ impl House {
 /// Which word of `GATE LIST [pattern] [CURSOR c [LIMIT n]]` is the cursor, counted from the command's name.
 fn cursor_at(mut words: Words<'_>) -> Option<usize> {
     words.next_bytes();
-    // What follows a pattern comes in pairs.
+    // The options come in pairs.
     let pairs = words.left().is_multiple_of(2);
     let before = match pairs {
         true => 2,

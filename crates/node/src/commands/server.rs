@@ -36,7 +36,7 @@ impl House {
         Ok(Answered::Now(Reply::Text(Bytes::copy_from_slice(text))))
     }
 
-    /// `SELECT 0`: there is one house.
+    /// `SELECT 0`: there is only one database.
     pub(super) fn select(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
         let number = words.number("the number")?;
         words.end()?;
@@ -73,7 +73,7 @@ impl House {
         Ok(Answered::Now(reply))
     }
 
-    /// `INFO [section]`: what tools for Redis look for, and our own numbers.
+    /// `INFO [section]`: what Redis tools look for, and the node's own numbers.
     pub(super) fn info(&mut self, _: ClientId, _: Words<'_>) -> Outcome {
         let mut text = format!(
             "# Server\r\ntestigo_version:{}\r\nredis_version:7.2.0\r\nredis_mode:standalone\r\nrole:master\r\n# Testigo\r\n",
@@ -200,7 +200,7 @@ enum Value {
     Text(String),
 }
 
-/// A command as clients for Redis read it: name, arity, flags, and no keys.
+/// A command as Redis clients read it: name, arity, flags, and no keys.
 fn description(row: &CommandRow) -> Reply {
     Reply::Array(vec![
         Reply::text(row.name.to_ascii_lowercase()),

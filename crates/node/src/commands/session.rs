@@ -16,7 +16,8 @@ use crate::random;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-/// What a claim to a slot takes in an entry of the log, beside the names of its pool and of itself: a number and two lengths.
+/// What a claim to a slot takes in an entry of the log, apart from the names of its pool and itself: a number and two
+/// lengths.
 const SLOT_CLAIM_BYTES: usize = 16;
 
 impl House {
@@ -69,7 +70,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// An identity that nobody can guess: whoever names it may resume the session.
+    /// An ID that nobody can guess, because whoever names it may resume the session.
     pub(crate) fn draw_session(&self) -> Result<SessionId, Refusal> {
         let mut bytes = [0; 8];
         random::fill(&mut bytes).map_err(|error| {
@@ -136,7 +137,7 @@ impl House {
         }
     }
 
-    /// A connection without an opened session gives back what it took, and waits for nothing more.
+    /// A connection without an opened session gives back the slots it took, and its waits for slots end.
     fn end_own_slots(&mut self, id: ClientId) {
         let identity = self.identity(id);
         if identity.is_implicit() {
@@ -182,7 +183,7 @@ impl House {
         }
     }
 
-    /// `SESSION LIST`: those that the user sees.
+    /// `SESSION LIST`: the sessions that the user may see.
     fn session_list(&mut self, id: ClientId) -> Outcome {
         let user = Arc::clone(self.user(id)?);
         let mut rows = self.rows_for(id);
@@ -207,8 +208,8 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process ends only its own: a
-    /// death of another's would count against the job that it has in hand.
+    /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process may end only its own:
+    /// ending another's would count as a death of the job in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
         let own = match self.connections[id].acts_for {
             ActsFor::Opened(own)
@@ -235,7 +236,7 @@ impl House {
         let user = self.user(id)?;
         match self.commands(user, session) {
             true => Ok(()),
-            // Who may not see it is told what is told of one that is not there.
+            // A user that may not see it gets the same answer as for a session that does not exist.
             false if !user.may(Deed::Show, "") => {
                 Err(match session.is_implicit() && what == "end" {
                     true => no_implicit(session),
@@ -269,7 +270,7 @@ fn no_implicit(session: SessionId) -> Refusal {
     )
 }
 
-/// `SLOTS n (pool slot fence)…`; nothing if the session does not say which it has.
+/// `SLOTS n (pool slot fence)…`; `None` if the session does not say which it has.
 fn slot_claims(words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal> {
     if !words.keyword("SLOTS") {
         return Ok(None);
@@ -297,7 +298,7 @@ fn slot_claims(words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal>
     Ok(Some(claims))
 }
 
-/// What a client says it holds: its name, how and with which fence, and a receipt.
+/// What a client says it holds: name, fence, mode, and a receipt.
 type SaidHold<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);
 
 /// `gate fence [SHARED|PERMITS h|ROOM r]`, or `election term LEADER rank value`.

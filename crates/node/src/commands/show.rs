@@ -1,5 +1,5 @@
-//! How gates and sessions are shown on the wire. Times are told as distances in milliseconds, because the node's clock
-//! means nothing elsewhere.
+//! How gates and sessions are shown on the wire. Times are given as durations in milliseconds, because the node's clock means
+//! nothing elsewhere.
 
 use testigo_core::{Definition, GateView, HolderView, Name, Rule, SessionView, WaiterView};
 
@@ -7,7 +7,7 @@ use crate::house::{fence_reply, mode_words};
 use crate::users::{Deed, User};
 use crate::wire::Reply;
 
-/// A rule with its number, as `GATE CREATE` takes it.
+/// A rule with its number, in the syntax of `GATE CREATE`.
 pub(super) fn rule_words(rule: Rule) -> String {
     match rule {
         Rule::Permits(k) => format!("PERMITS {k}"),
@@ -15,19 +15,19 @@ pub(super) fn rule_words(rule: Rule) -> String {
     }
 }
 
-/// Pairs of a gate's map.
+/// The number of pairs in a gate's map.
 pub(super) const GATE_FIELDS: usize = 20;
 
 /// How a gate is shown.
 pub(super) struct GateShown<'a> {
-    /// To whom.
+    /// The user who sees it.
     pub(super) user: &'a User,
     pub(super) now: u64,
-    /// The node that shows its own part of a gate that is spread over several.
+    /// The node that shows its own part of a spread gate.
     pub(super) node: Option<u64>,
 }
 
-/// A gate as a user sees it.
+/// A gate as a user may see it.
 pub(super) fn gate_reply(
     view: &GateView,
     travels: Vec<(&'static str, Reply)>,
@@ -42,7 +42,7 @@ pub(super) fn gate_reply(
     Reply::Map(pairs)
 }
 
-/// What a gate is, without the people.
+/// The properties of a gate, without the people.
 pub(super) fn gate_pairs(view: &GateView) -> Vec<(&'static str, Reply)> {
     let Definition {
         rule,
@@ -86,7 +86,7 @@ pub(super) fn text(text: &Option<String>) -> Reply {
     Reply::optional(text.as_deref(), Reply::text)
 }
 
-/// Those that are no elections.
+/// The names that are not elections.
 fn gates(names: &[Name]) -> Vec<Name> {
     let gates = names.iter().filter(|name| name.as_election().is_none());
     gates.cloned().collect()
@@ -110,7 +110,7 @@ pub(super) fn holder_reply(holder: &HolderView, shown: &GateShown<'_>) -> Reply 
         ("leads", Reply::flag(holder.leads)),
         ("proven", Reply::flag(holder.proven)),
     ];
-    // Only a cluster knows this, so only there is it said.
+    // Only a cluster has this, so only there is it shown.
     if holder.reserved {
         fields.push(("reserved", Reply::flag(true)));
     }
@@ -160,7 +160,7 @@ pub(super) fn session_reply(view: &SessionView, owner: Option<&str>, now: u64) -
         ("holds", names(&gates(&view.holds))),
         ("waits", names(&gates(&view.waits))),
     ];
-    // Most sessions have nothing to do with elections, so only the others say so.
+    // Most sessions have nothing to do with elections, so the fields are shown only where there is something.
     for (field, names) in [("leads", &view.holds), ("campaigns", &view.waits)] {
         let elections = names.iter().filter_map(|name| name.as_election());
         let elections: Vec<Reply> = elections.map(Reply::text).collect();

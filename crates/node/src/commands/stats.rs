@@ -1,4 +1,4 @@
-//! `FLOW STATS`: how a flow has been doing, by queue and by process.
+//! `FLOW STATS`: how a flow is doing, by queue and by process.
 
 use std::collections::VecDeque;
 
@@ -11,36 +11,36 @@ use crate::house::{Answer, ClientId, House};
 use crate::stats::{Histogram, ProcessKey, ProcessSums, QueueSums, Sums, window_start};
 use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
-/// How far back, if it is not said.
+/// The period if none is given, in milliseconds.
 const SINCE_DEFAULT_MS: u64 = 3_600_000;
 
-/// A queue's or a process's row adds up many counts: it is as much work as so many rows of a plain list.
+/// A queue's or a process's row adds up many counts: it is as much work as this many rows of a plain list.
 const ROW_WEIGHT: usize = 20;
 
-/// The time that is counted.
+/// The period of the counts.
 #[derive(Clone, Copy)]
 struct Window {
-    /// Where the counts begin: at a whole minute or hour.
+    /// Its beginning, at a whole minute or hour.
     start: u64,
-    /// The same, but not before the flow: before it there was nothing to count.
+    /// The same, but no earlier than the flow, before which there was nothing to count.
     from: u64,
 }
 
-/// What all processes have done since a time and still do, looked up once for all of them.
+/// What all processes have done since a time and are still doing, computed once for all of them.
 struct Hands {
-    /// How many workers are there, and for how long together.
+    /// How many workers there are, and their total time.
     present: FxHashMap<ProcessKey, (u64, u64)>,
-    /// How long they have had what they have in hand.
+    /// How long they have held their jobs in hand.
     busy: FxHashMap<ProcessKey, u64>,
     ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>>,
 }
 
-/// How a flow has been doing at one node, for another to add to its own.
+/// How a flow is doing at one node, for another node to add to its own counts.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct FlowSums {
     name: String,
     since_ms: u64,
-    /// Those that the node owns.
+    /// The queues that the node owns.
     queues: Vec<QueueRow>,
     processes: Vec<ProcessRow>,
 }
@@ -60,7 +60,7 @@ struct ProcessRow {
     name: String,
     workers: u64,
     sums: ProcessSums,
-    /// Into which queues it has passed how many jobs.
+    /// How many jobs it has passed to which queues.
     ways: Vec<(String, u64)>,
 }
 
@@ -264,11 +264,11 @@ impl ProcessRow {
 }
 
 impl FlowSums {
-    /// Adds how the flow has been doing at another node.
+    /// Adds how the flow is doing at another node.
     pub(crate) fn add(&mut self, other: FlowSums) {
         self.since_ms = self.since_ms.max(other.since_ms);
         for queue in other.queues {
-            // One that has changed hands between two answers.
+            // Unless the queue changed hands between two answers and is here already.
             if self.queues.iter().all(|known| known.name != queue.name) {
                 self.queues.push(queue);
             }
@@ -282,7 +282,7 @@ impl FlowSums {
         }
     }
 
-    /// What `FLOW STATS` is answered.
+    /// The reply to `FLOW STATS`.
     pub(crate) fn reply(mut self) -> Reply {
         self.queues.sort_by(|one, other| one.name.cmp(&other.name));
         let queues = self.queues.iter().map(QueueRow::reply);
@@ -305,7 +305,7 @@ const WORKED: [&str; 4] = [
     "service_max_ms",
 ];
 
-/// Mean, median, 99th percentile and the longest; null when there was none.
+/// Mean, median, 99th percentile and maximum; null if there was none.
 fn times(times: &Histogram, names: [&'static str; 4]) -> [(&'static str, Reply); 4] {
     let [mean, half, most, max] = names;
     let share = |share| Reply::optional(times.percentile_ms(share), Reply::real);

@@ -1,4 +1,4 @@
-//! Which command is which, and the way of every command: found by its name, allowed or not, carried out, answered.
+//! The table of commands, and the way of every command: it is found by its name, authorised, carried out, and answered.
 
 use testigo_core::{Refusal, Word};
 
@@ -21,22 +21,22 @@ pub(super) struct CommandRow {
     pub(super) name: &'static str,
     /// What follows the name.
     usage: &'static str,
-    /// The fewest words, the name included.
+    /// The minimum number of words, including the name.
     pub(super) words_min: usize,
     run: fn(&mut House, ClientId, Words<'_>) -> Outcome,
     needs: Needs,
 }
 
-/// What a connection must be for a command.
+/// What a command requires of its connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// Nothing: it is how one becomes something.
+    /// Nothing, because the command is how to get there.
     Nothing,
-    /// Authenticated, if there is a password; also while it listens to channels in version 2.
+    /// Authenticated, if there is a password; allowed even while it listens to channels in version 2.
     Listening,
     /// Authenticated, if there is a password.
     Ordinary,
-    /// The same, and a process of a flow if the user is one that must be.
+    /// The same, and a process of a flow if the user must present itself.
     Working,
 }
 
@@ -83,39 +83,39 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "RESET", usage: "", words_min: 1, run: House::reset, needs: Needs::Nothing },
 ];
 
-/// Whatever takes whole commands.
+/// Something that serves whole commands.
 pub(crate) trait Serves {
-    /// Carries out one command of a connection that is not blocked. The answer stands in its outbox, or the connection
-    /// waits for it now.
+    /// Carries out one command of a connection that is not blocked. Afterwards the answer is in its outbox, or the connection
+    /// waits for it.
     fn serve(&mut self, id: ClientId, line: RawCommand<'_>) -> Turn;
 }
 
-/// What came of a command.
+/// The outcome of serving a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// It was carried out.
     Done,
-    /// Nothing: it must be served again when the log has answered what the connection has under way.
+    /// Not yet: it must be served again when the log has answered what the connection has under way.
     NotYet,
 }
 
 impl Serves for House {
     fn serve(&mut self, id: ClientId, line: RawCommand<'_>) -> Turn {
-        // `STALE` before a command: what is known here will do.
+        // `STALE` before a command: what this node knows is good enough.
         let stale = line.len() > 1 && line.word(0).is_some_and(is_stale);
         let line = if stale { line.behind() } else { line };
         self.serve_line(id, line, if stale { Known::Enough } else { Known::Little })
     }
 }
 
-/// What is known here of what a command reads.
+/// How much of what a command reads is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Perhaps less than elsewhere.
     Little,
-    /// All that the log says.
+    /// Everything that the log says.
     Log,
-    /// Whatever it is, it will do.
+    /// Good enough, whatever it is.
     Enough,
 }
 
@@ -123,7 +123,7 @@ fn is_stale(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"STALE")
 }
 
-/// Carries out a command that has come to its owner, or has waited for the log.
+/// Carries out a command that has reached its owner, or has waited for the log.
 pub(crate) fn serve_settled(house: &mut House, id: ClientId, line: RawCommand<'_>, known: Known) {
     house.serve_line(id, line, known);
 }
@@ -135,7 +135,7 @@ pub(crate) fn route_of(house: &House, id: ClientId, line: RawCommand<'_>) -> Rou
 }
 
 impl House {
-    /// Carries out a command, or sends it where it is carried out.
+    /// Carries out a command, or sends it to where it is carried out.
     fn serve_line(&mut self, id: ClientId, line: RawCommand<'_>, known: Known) -> Turn {
         let Some(name) = line.word(0) else {
             return Turn::Done;
@@ -171,7 +171,7 @@ impl House {
             },
         };
         if behind && !matches!(outcome, Ok(Answered::Later)) {
-            // What is still under way may decide otherwise, and its answers come first.
+            // What is still under way may change the outcome, and its answers come first.
             self.uncount_command();
             self.connections.wait_for_the_log(id);
             self.pass_on();
@@ -185,26 +185,26 @@ impl House {
             Ok(Answered::Later) => {}
             Err(refusal) => {
                 match name_is_exec(row) {
-                    // Refused before it was begun; it ends the unit all the same.
+                    // Refused before it began; it ends the unit all the same.
                     true => self.drop_unit(id),
                     false => self.spoil(id, &refusal),
                 }
                 self.connections.send(id, refusal.into());
             }
         }
-        // Commands of gates have renewed their session themselves; this is for all others.
+        // Commands about gates have renewed their session themselves; this is for all others.
         self.renew(id);
         self.pass_on();
         Turn::Done
     }
 }
 
-/// Whether a command does nothing but submit a change, so that the next one of its kind need not wait for the log. All
-/// that such a command finds is checked again when the log applies it.
+/// Whether a command only submits a change, so that the next one of its kind need not wait for the log. Everything that such
+/// a command has checked is checked again when the log applies it.
 fn is_pipelined(row: &CommandRow, mut words: Words<'_>) -> bool {
     match row.name {
         "JOB" => {
-            // Without FAILED, which follows job and attempt, the log hears nothing of it.
+            // Without FAILED, which follows job and attempt, nothing is logged.
             let failed = words.keyword("BACK") && words.left() > 2;
             let steps = ["CREATE", "PASS", "DELETE", "MOVE"];
             failed || steps.iter().any(|step| words.keyword(step))
@@ -224,7 +224,7 @@ fn find(name: &[u8]) -> Option<&'static CommandRow> {
 
 fn unknown(name: &[u8]) -> Refusal {
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
-    // A shorter one is a command of Redis rather than a slip: GET does not mean GATE.
+    // A shorter one is a Redis command rather than a typo: GET does not mean GATE.
     let near = COMMANDS.iter().filter(|_| name.len() > 3);
     let hint = did_you_mean(&name, near.map(|row| row.name));
     bad_arg(format!(
@@ -233,8 +233,8 @@ fn unknown(name: &[u8]) -> Refusal {
 }
 
 impl House {
-    /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read. Says
-    /// whether the command is collected for a unit of work and not carried out now.
+    /// Whether a connection may give a command at all; its rights to names are checked where the names are read. Says whether
+    /// the command is collected for a unit of work instead of being carried out now.
     fn authorise(&self, id: ClientId, row: &CommandRow) -> Result<bool, Reply> {
         let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed").into());
@@ -255,7 +255,7 @@ impl House {
     }
 
     fn may_work(&self, id: ClientId, row: &CommandRow) -> Result<(), Refusal> {
-        // Whatever a node without a lease answered, the client would take for a sign that its session lives.
+        // The client would take any answer of a node without a lease as a sign that its session lives.
         if self.member().is_some()
             && let Some(client) = self.connections.client(id)
             && matches!(client.acts_for, ActsFor::Opened(_))
@@ -274,7 +274,7 @@ fn name_is_exec(row: Option<&CommandRow>) -> bool {
     row.is_some_and(|row| row.name == "EXEC")
 }
 
-/// The refusal of a second word that a command does not know.
+/// The refusal of an unknown second word.
 pub(super) fn unknown_word(command: &str, word: &str, known: &str) -> Refusal {
     let shown: String = word.chars().take(64).collect();
     let hint = did_you_mean(&shown, known.split(", "));

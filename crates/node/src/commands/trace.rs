@@ -1,4 +1,4 @@
-//! What this node has recorded of the instances of a gate whose ownership travels by an algorithm.
+//! What this node has recorded about the instances of a gate whose ownership an algorithm moves.
 
 use bytes::Bytes;
 use testigo_core::{Name, Refusal, Word};
@@ -9,12 +9,12 @@ use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-/// The most bytes of a record in one answer.
+/// Cap on bytes of a record in one answer.
 const PIECE_BYTES_MAX: usize = 256 << 10;
 
 impl House {
     /// `TRACE name`: the outlines of all records; `TRACE name node instance from`: a piece of one, from a byte on;
-    /// `TRACE name ARRIVALS since`: who came, since this time of day in milliseconds.
+    /// `TRACE name ARRIVALS since`: the stays since this time of day in milliseconds.
     pub(super) fn trace(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let gate = words.text("the gate's name")?;
         self.allow(id, Deed::Show, gate)?;
@@ -49,8 +49,8 @@ impl House {
         }
     }
 
-    /// A row per stay: when its client asked, at which node, of which kind, how long it waited and stayed. Before them a row
-    /// with how many earlier ones are forgotten, and the messages and hand-overs that this node has counted since.
+    /// A row per stay: when its client asked, at which node, of which kind, how long it waited and stayed. The first row has
+    /// how many earlier stays are forgotten, and the messages and hand-overs that this node has counted since.
     fn arrivals(&self, gate: &str, since: u64) -> Result<Reply, Refusal> {
         self.is_created(gate)?;
         let Some(estate) = self.services.estate() else {
@@ -80,7 +80,7 @@ impl House {
         let (Some(estate), Some(node)) = (self.services.estate(), self.member_number()) else {
             return Ok(Reply::Array(Vec::new()));
         };
-        // Nodes count time from their start; people and other nodes know the time of day.
+        // Nodes count time from their start; people and other nodes use the time of day.
         let began = wall_ms().saturating_sub(self.now());
         let rows = estate.recordings(gate).map(|recording| {
             let mut outline = recording.outline();

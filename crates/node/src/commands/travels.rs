@@ -1,4 +1,4 @@
-//! How a gate's ownership travels, as people are shown it.
+//! How a gate's ownership travels, for people.
 
 use testigo_core::estate::BranchView;
 use testigo_core::{Definition, Plan, Shard, Using};
@@ -6,18 +6,18 @@ use testigo_core::{Definition, Plan, Shard, Using};
 use crate::house::House;
 use crate::wire::Reply;
 
-/// What one node knows of how a gate's ownership travels.
+/// What one node knows about how a gate's ownership travels.
 pub(crate) struct Travelling {
-    /// By what.
+    /// The algorithm.
     pub(crate) using: &'static str,
     pub(crate) burst: u32,
     /// What goes from node to node, in words.
     pub(crate) travels: &'static str,
     /// The node that owns its shard, in a cluster.
     pub(crate) owner: Option<u64>,
-    /// What the literature says that a hand-over costs in messages: a formula, and for so many nodes from how many to how many.
+    /// The published cost of a hand-over in messages: the formula, and its range for this number of nodes.
     pub(crate) published: Option<(&'static str, (f64, f64))>,
-    /// This node's own part, where the gate is spread over several.
+    /// This node's own part, if the gate is spread over several.
     pub(crate) part: Option<(u64, BranchView)>,
 }
 
@@ -59,14 +59,14 @@ impl House {
         }
     }
 
-    /// The number of this node, where it shows its own part of a gate.
+    /// The number of this node, if it shows its own part of a gate.
     pub(super) fn node_shown(&self, gate: &str) -> Option<u64> {
         let estate = self.services.estate()?;
         let spread = estate.is_spread(self.replicated(), gate);
         self.member_number().filter(|_| spread)
     }
 
-    /// How a gate's ownership travels, as pairs of its map.
+    /// How a gate's ownership travels, as pairs of the gate's map.
     pub(super) fn travel_pairs(
         &self,
         gate: &str,
@@ -89,7 +89,7 @@ impl House {
             ("travels", Reply::text(travelling.travels)),
             ("owner", Reply::optional(travelling.owner, Reply::number)),
             ("published", Reply::optional(published, Reply::text)),
-            // Whoever puts the nodes together knows it.
+            // It is computed where the nodes' answers are merged.
             ("messages_per_hand_over", Reply::Null),
             ("nodes", Reply::Array(nodes.collect())),
         ]

@@ -6,10 +6,10 @@ use super::table::{Answered, CommandRow, Outcome};
 use crate::house::{Answers, ClientId, Done, House, Step, Unit, aborted, numbered, settled_job};
 use crate::wire::{Reply, Words, bad_arg, shown};
 
-/// What may stand between `MULTI` and `EXEC`.
+/// What is allowed between `MULTI` and `EXEC`.
 const STEPS: &str = "JOB CREATE, PASS, DELETE, BACK and MOVE";
 
-/// What is carried out also behind `MULTI`.
+/// Commands that are carried out even after `MULTI`.
 pub(super) fn ends_unit(row: &CommandRow) -> bool {
     matches!(row.name, "EXEC" | "DISCARD" | "RESET" | "QUIT")
 }
@@ -24,7 +24,7 @@ impl House {
         Ok(Answered::Now(Reply::Ok))
     }
 
-    /// `EXEC`: all that was collected, as one entry of the log, or nothing.
+    /// `EXEC`: carries out everything collected, as one entry of the log, or nothing.
     pub(super) fn exec(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
         let unit = self.unit_of(id, "EXEC")?;
@@ -35,8 +35,8 @@ impl House {
         }
     }
 
-    /// The unit of work that a connection has collected: one entry of the log. Nothing if it is empty, so that it is
-    /// answered at once.
+    /// Submits the unit of work that a connection has collected as one entry of the log. False if the unit is empty, so that
+    /// it is answered at once.
     fn carry_out_unit(&mut self, id: ClientId, unit: Unit) -> Result<bool, Refusal> {
         let steps = unit.into_steps()?;
         let mut changes = Vec::with_capacity(steps.len());
@@ -66,7 +66,7 @@ impl House {
         Ok(true)
     }
 
-    /// `DISCARD`: what was collected is forgotten.
+    /// `DISCARD`: forgets what was collected.
     pub(super) fn discard(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
         self.unit_of(id, "DISCARD")?;
@@ -80,7 +80,7 @@ impl House {
         Ok(*unit)
     }
 
-    /// A command between `MULTI` and `EXEC`.
+    /// Collects a command between `MULTI` and `EXEC`.
     pub(super) fn collect(
         &mut self,
         id: ClientId,
@@ -117,14 +117,14 @@ impl House {
         Ok(Answered::Now(Reply::Simple("QUEUED")))
     }
 
-    /// A unit of work is over, and nothing of it was done.
+    /// Ends a unit of work of which nothing was done.
     pub(super) fn drop_unit(&mut self, id: ClientId) {
         if let Some(client) = self.connections.client_mut(id) {
             client.unit = None;
         }
     }
 
-    /// A refused command spoils the unit of work that it was to be part of.
+    /// A refused command spoils the unit of work to which it belongs.
     pub(super) fn spoil(&mut self, id: ClientId, refusal: &Refusal) {
         if let Some(unit) = self
             .connections

@@ -1,4 +1,4 @@
-//! In the place of Corosync in a build without it.
+//! Replaces Corosync in a build without it.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::config::CorosyncConfig;
 use crate::house::Multicast;
 use crate::shared::Shared;
 
-/// Why Corosync is not to be had.
+/// Why Corosync cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this testigo was built without it; install libcpg-dev, libcfg-dev, libcmap-dev, libquorum-dev and libvotequorum-dev, and \

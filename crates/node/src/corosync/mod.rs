@@ -1,5 +1,5 @@
-//! Corosync's closed process groups: one thread talks to the daemon, hands what it says to the house, and multicasts what
-//! the house wants said.
+//! Corosync's closed process groups: one thread talks to the daemon, passes what it says to the house, and multicasts for the
+//! house.
 
 use std::cell::RefCell;
 use std::io;
@@ -22,20 +22,20 @@ use crate::shared::Shared;
 const DAEMON: Token = Token(0);
 /// The house has something to say.
 const HOUSE: Token = Token(1);
-/// How often it looks up though nothing calls it.
+/// How often it looks even if nothing wakes it.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long it waits when the daemon is busy.
 const BUSY: Duration = Duration::from_millis(2);
-/// How long it waits before it looks for a daemon again.
+/// How long it waits before it looks for the daemon again.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Why Corosync is not to be had.
+/// Why Corosync cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CorosyncError {
     /// No daemon answers.
     #[error("no daemon answers on this machine ({0}); start it first: systemctl start corosync")]
     Unreachable(CsError),
-    /// The members that were named are others.
+    /// This node is not among the configured members.
     #[error("this machine is node {0}, and --corosync-members does not name it")]
     NotMember(u32),
     /// The system refused what it needs.
@@ -52,7 +52,7 @@ pub(crate) struct Link {
     outbox: Arc<Outbox>,
 }
 
-/// What is to be multicast, and the bell of whoever does that.
+/// What to multicast, and how to wake the thread that does.
 #[derive(Debug)]
 struct Outbox {
     messages: Mutex<Vec<Vec<u8>>>,
@@ -90,7 +90,7 @@ pub(crate) struct Corosync {
 }
 
 thread_local! {
-    /// What the daemon has said in this thread's last dispatch. Its library calls back by plain functions.
+    /// What the daemon has said in this thread's last dispatch. Its library calls back plain functions.
     static HEARD: RefCell<Vec<GroupEvent>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -112,7 +112,7 @@ fn changed(_: &Handle, _: &str, members: Vec<Address>, left: Vec<Address>, _: Ve
     };
     heard(GroupEvent::Members {
         members: all(&members, |_| true),
-        // A daemon that is stopped says of processes that live on that they are down; only they themselves leave.
+        // When its daemon is stopped, processes that live on are reported as down; only the processes themselves leave.
         left: all(&left, |reason| matches!(reason, cpg::Reason::Leave)),
     });
 }
@@ -157,12 +157,12 @@ impl Link {
         })
     }
 
-    /// Which process this is.
+    /// This process.
     pub(crate) fn own(&self) -> Process {
         self.own
     }
 
-    /// What multicasts.
+    /// Sends multicasts.
     pub(crate) fn outbox(&self) -> Arc<dyn Multicast> {
         Arc::clone(&self.outbox) as Arc<dyn Multicast>
     }
@@ -202,7 +202,7 @@ impl Link {
                 log::warn!(
                     "Corosync is out of reach ({error}); this node goes on with the slots that it has"
                 );
-                // What was not said will not be: it was of a view that is over.
+                // What was not sent will not be: it belongs to a view that is over.
                 outbox.take();
                 let events = HEARD.take().into_iter().chain([GroupEvent::Lost]);
                 tell(shared, events.collect());
@@ -215,7 +215,7 @@ impl Link {
     }
 }
 
-/// Talks to the daemon until the node stops or the daemon is out of reach.
+/// Talks to the daemon until the node stops or the daemon cannot be reached.
 fn talk(
     handle: &Handle,
     group: &str,

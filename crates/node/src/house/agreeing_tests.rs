@@ -1,4 +1,4 @@
-//! Clients of several nodes agree: on values and on the order of messages, while nodes are killed.
+//! Clients of several nodes agree on values and on the order of messages while nodes are killed.
 
 use testigo_core::{NodeId, Start};
 
@@ -25,7 +25,7 @@ fn two_nodes_that_propose_at_once_decide_one_value_for_good() {
     };
     let first = decided(&mut world, 1);
     assert!(first.iter().all(|one| one.contains("from-")), "{first:?}");
-    // Whichever node is killed, the others know it, and so does the killed one when it is back.
+    // Whichever node is killed, the others know the value, and so does the killed one when it is back.
     for killed in [1, 2, 3] {
         world.kill(killed);
         let other = killed % 3 + 1;
@@ -89,7 +89,7 @@ fn members_at_all_nodes_are_delivered_one_order_and_stay_members_when_they_move(
         line.split(' ').nth(1).unwrap().parse().unwrap()
     };
     let seen = last(&told[0]);
-    // The first node is lost; its member goes on at the third, and is given what was sent meanwhile.
+    // The first node is lost. Its member goes on at the third node, and gets what was sent meanwhile.
     world.kill(1);
     world.until(20_000, |world| {
         !world.house(3).replicated().view().has(NodeId(1), Start(1))
@@ -111,13 +111,13 @@ fn members_at_all_nodes_are_delivered_one_order_and_stay_members_when_they_move(
     }
     let back = world.say(3, moved, &format!("GROUP JOIN talk AFTER {seen}"));
     assert!(back.contains("meanwhile"), "{back}");
-    // From then on it is pushed what follows.
+    // From then on the new messages are pushed to it.
     world.say(2, second, "GROUP SEND talk afterwards");
     world.settle();
     let pushed = lines(&world.hear(3, moved));
     assert_eq!(pushed.len(), 1, "{pushed:?}");
     assert_eq!(last(&pushed), seen + 2);
-    // A session that ends leaves.
+    // A session leaves when it ends.
     world.say(3, moved, "SESSION CLOSE");
     world.settle();
     let left = world.hear(2, second);
@@ -129,7 +129,7 @@ fn members_at_all_nodes_are_delivered_one_order_and_stay_members_when_they_move(
     assert!(!members.contains(&sessions[0].to_string()), "{members}");
 }
 
-/// Members at all nodes of a group that an algorithm orders, and what each node's member was pushed.
+/// Members at all nodes of a group that an algorithm orders, and what was pushed to each.
 #[test]
 fn an_algorithm_of_the_laboratory_orders_a_group_across_the_loss_of_a_node() {
     for using in ["isis", "sequencer"] {
@@ -156,7 +156,7 @@ fn an_algorithm_of_the_laboratory_orders_a_group_across_the_loss_of_a_node() {
         assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
         let words: Vec<&str> = told[0][29].split(' ').collect();
         let seen: u64 = words[1].parse().unwrap();
-        // The first node, which is the sequencer, is lost. What is sent meanwhile waits for the next view.
+        // The first node, which is the sequencer, is lost. Messages sent meanwhile wait for the next view.
         world.kill(1);
         world.begin(2, clients[1].1, "GROUP SEND talk meanwhile");
         world.until(20_000, |world| {
@@ -181,7 +181,7 @@ fn an_algorithm_of_the_laboratory_orders_a_group_across_the_loss_of_a_node() {
         let told = [2, 3].map(|node| lines(&world.hear(node, clients[node as usize - 1].1)));
         assert_eq!(told[0], told[1]);
         assert_eq!(told[0].len(), 2, "{told:?}");
-        // The lost node comes back as another start, and its members are told the same.
+        // The lost node comes back with another start, and its members are told the same.
         world.start(1);
         world.until(20_000, |world| world.house(1).acts());
         let late = world.client(1);
@@ -198,8 +198,8 @@ fn an_algorithm_of_the_laboratory_orders_a_group_across_the_loss_of_a_node() {
     }
 }
 
-/// The numbers of a session's join hold at every node, so that nobody reads what was sent before it was a member, or is told to
-/// have missed it.
+/// The number that a session got when it joined holds at every node, so that nobody reads what was sent before it was a
+/// member, or is told to have missed it.
 #[test]
 fn by_an_algorithm_a_late_member_cannot_come_back_behind_a_message_from_before_its_join() {
     for using in ["isis", "sequencer"] {
@@ -225,7 +225,7 @@ fn by_an_algorithm_a_late_member_cannot_come_back_behind_a_message_from_before_i
         );
         let too_early = format!("GROUP JOIN talk AFTER {}", before - 1);
         assert_eq!(world.say(2, late, &too_early), refused);
-        // The number goes with the session to another node.
+        // The number moves with the session to another node.
         let moved = world.client(3);
         world.say(3, moved, &format!("SESSION RESUME {session}"));
         world.settle();

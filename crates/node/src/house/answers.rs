@@ -1,4 +1,4 @@
-//! Who is answered when the log has spoken, and what.
+//! Who is answered when the log has decided, and how.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::wire::{KeptCommand, Reply};
 /// Who is answered when a change is in the log.
 #[derive(Debug)]
 pub(crate) enum Answers {
-    /// Nobody: the node itself wants it.
+    /// Nobody: it is the node's own change.
     Nobody,
     /// A connection.
     Client(ClientId),
-    /// A connection whose command needs what the change makes; it is carried out then.
+    /// A connection whose command needs what the change creates; the command is carried out then.
     Again(ClientId, KeptCommand),
-    /// A connection that gave a unit of work, and what its commands are answered.
+    /// A connection that submitted a unit of work, and how its commands are answered.
     Unit(ClientId, Box<[Done]>),
-    /// A caller in this process; an opened session is taken into its hands.
+    /// A caller in this process. If the change opens a session, this mailbox takes its seat.
     Embedded(
         Arc<Completion<Result<Outcome, Refusal>>>,
         Option<Arc<Mailbox>>,
@@ -42,7 +42,7 @@ impl Answers {
     }
 }
 
-/// The jobs that a change settles, in whoever's hands they were.
+/// The jobs that a change settles, whoever holds them.
 pub(crate) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
     let changes = match change {
         Change::Jobs(changes) => &changes[..],
@@ -51,7 +51,7 @@ pub(crate) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
     changes.iter().filter_map(settled_job)
 }
 
-/// The job that a change settles, if it is not a new one.
+/// The job that a change settles, unless it creates one.
 pub(crate) fn settled_job(change: &JobChange) -> Option<JobId> {
     match change {
         JobChange::Pass { job, .. }
@@ -63,7 +63,7 @@ pub(crate) fn settled_job(change: &JobChange) -> Option<JobId> {
 }
 
 impl House {
-    /// A change is done, refused, or of unknown outcome, and whoever wanted it is told.
+    /// A change is done, refused, or has an unknown outcome: tells whoever wanted it.
     pub(super) fn answer(
         &mut self,
         tag: u64,
@@ -71,7 +71,7 @@ impl House {
         change: &Change,
         outcome: Result<Outcome, Refusal>,
     ) {
-        // What is unknown stays in nobody's hands until a restart has shown what became of it.
+        // With an unknown outcome the jobs stay with nobody until a restart has shown what happened.
         if let (Err(refusal), Some(id)) = (&outcome, answers.client())
             && refusal.word != Word::Unknown
         {
@@ -93,7 +93,7 @@ impl House {
         }
     }
 
-    /// As [`House::answer`], and nothing has to be waited for.
+    /// Like [`House::answer`], with nothing left to wait for.
     pub(super) fn answer_now(
         &mut self,
         tag: u64,
@@ -128,7 +128,7 @@ impl House {
         }
     }
 
-    /// What a command needed first is done, and the command is carried out; or it is refused with that.
+    /// What a command needed first is done, so the command is carried out; or it was refused, and the command with it.
     fn carry_out_again(
         &mut self,
         id: ClientId,
@@ -164,7 +164,7 @@ impl House {
         self.connections.answer_under_way(id, tag, reply);
     }
 
-    /// A connection has a session from now on, or has none any more.
+    /// Gives a connection its new session, or takes its old one away.
     fn reseat(&mut self, id: ClientId, outcome: &Result<Outcome, Refusal>) {
         let here = self.connections.client_mut(id);
         match (outcome, here) {
@@ -237,7 +237,7 @@ fn once_reply(answer: OnceAnswer) -> Reply {
     }
 }
 
-/// What a connection is answered when its change of jobs is in the log.
+/// The reply to a connection whose change of jobs is in the log.
 fn jobs_reply(outcomes: &[JobOutcome]) -> Reply {
     match outcomes {
         [JobOutcome::Created { job }] => Reply::number(job.0),

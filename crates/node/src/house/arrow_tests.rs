@@ -1,4 +1,4 @@
-//! Counts by arrow: whose jobs went into a queue and out of it, where several processes share it.
+//! Counts per arrow: which process put jobs into a queue and which took them out, where several processes share it.
 
 use testigo_core::Name;
 
@@ -45,7 +45,7 @@ impl Stage {
         }
     }
 
-    /// Takes a job: its id and attempt.
+    /// Takes a job; returns its ID and attempt.
     pub(super) fn take(&mut self, client: ClientId, queue: &str) -> String {
         let taken = self.say(client, &format!("JOB TAKE shop/{queue}"));
         let numbers: Vec<&str> = taken
@@ -71,7 +71,7 @@ impl Stage {
         }
     }
 
-    /// What went along every arrow of the flow since the start, and a second.
+    /// What has gone along every arrow of the flow since the start, and per second.
     fn arrows(&self) -> Vec<(String, u64, f64)> {
         let (house, name) = (&self.house, Name::new("shop").unwrap());
         let arrows = house.arrows_of(&name, house.replicated().flow("shop").unwrap());
@@ -115,20 +115,20 @@ fn every_arrow_of_a_shared_queue_has_its_own_count_and_rate() {
         ["web", "phone", "pack", "give", "ship"].map(|process| stage.worker(process));
     stage.create(web, 4);
     stage.create(phone, 1);
-    // One more of the phone's in a unit of work.
+    // `phone` creates one more in a unit of work.
     stage.say(phone, "MULTI");
     stage.say(phone, "JOB CREATE shop/orders * body");
     assert!(stage.logged(phone, "EXEC").starts_with("*1"));
     stage.pass(pack, 3);
     stage.delete(give, "orders", 2);
     stage.delete(ship, "packed", 1);
-    // What is given back has not left.
+    // A job that is given back has not left.
     let job = stage.take(give, "orders");
     assert_eq!(stage.say(give, &format!("JOB BACK {job}")), "+OK\r\n");
     let right = "[orders] -> give 2, pack -> [packed] 3, [orders] -> pack 3, phone -> [orders] 2, \
                  [packed] -> ship 1, web -> [orders] 4";
     assert_eq!(stage.counts(), right);
-    // Only processes were at work, so the arrows say all that the queues do.
+    // Only processes were at work, so the arrows account for everything that the queues counted.
     assert_eq!(stage.arrived_and_left("orders"), [(6, 5); 2]);
     assert_eq!(stage.arrived_and_left("packed"), [(3, 1); 2]);
 

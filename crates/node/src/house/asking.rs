@@ -1,4 +1,4 @@
-//! A member of a cluster: what its estate wants done is done, and whoever waits for another node is answered.
+//! Does what a cluster member's estate wants done, and answers those who wait for another node.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use crate::wire::{Reply, refuse};
 pub(crate) enum Asking {
     /// To give something back.
     Unlock,
-    /// To be a reader from now on.
+    /// To become a reader.
     Downgrade { gate: Box<str>, form: Option<Form> },
-    /// To take a session up again, with claims whose receipts fit, or do not.
+    /// To resume a session, with claims whose receipts match or do not.
     Resume {
         fits: Vec<bool>,
         /// The slots that it has named.
@@ -89,7 +89,7 @@ impl House {
         }
     }
 
-    /// A session is not this node's any more: it has ended, has moved, or belongs to a connection that must not go on.
+    /// A session no longer belongs here: it has ended, has moved, or its connection must not go on.
     fn closed(&mut self, session: SessionId) {
         let over = !session.is_implicit() && self.replicated().session(session).is_none();
         if over {
@@ -98,7 +98,8 @@ impl House {
         let home = self.replicated().session(session).map(|record| record.home);
         let moved = home.is_some_and(|home| (home.node, home.start) != self.own);
         match self.seats.remove(&session) {
-            // Nobody else can use its slots, so whoever holds nothing else goes on, unless the session did so elsewhere.
+            // Nobody else can use its slots, so a connection that holds nothing else goes on, unless its session moved
+            // elsewhere.
             Some(Seat::Client(id)) if !moved && self.has_only_slots(session) => {
                 self.seats.insert(session, Seat::Client(id));
             }
@@ -112,7 +113,7 @@ impl House {
         self.services.desk().has(session) && !self.services.is_busy(session)
     }
 
-    /// The log says that a session has another home: whoever sits here for it is not the one who took it there.
+    /// The log says that a session has another home: whoever sits here for it did not take it there.
     pub(super) fn moved(&mut self, session: SessionId) {
         let home = self.replicated().session(session).map(|record| record.home);
         if home.is_some_and(|home| (home.node, home.start) != self.own) {
@@ -120,7 +121,7 @@ impl House {
         }
     }
 
-    /// Something that a session asked for has its answer.
+    /// A session's request is answered.
     fn answered(&mut self, session: SessionId, ticket: Ticket, answer: Result<Answer, Refusal>) {
         let answer = match answer {
             Ok(Answer::Settled(settled)) => return self.settled(session, ticket, settled),
@@ -156,7 +157,7 @@ impl House {
                     self.push(id, vec![Reply::text("gone"), ticket, Reply::text(why)]);
                 }
                 if resumed {
-                    // Whoever resumed it has gone away.
+                    // The client that resumed it has gone.
                     self.nobody_there(session);
                 }
             }
@@ -183,7 +184,7 @@ impl House {
         }
     }
 
-    /// A connection waits for the answer of another node to what needs no wait.
+    /// A connection waits for another node's answer to a request that does not wait for a gate or a job.
     pub(crate) fn block_on_asking(&mut self, id: ClientId, ticket: Ticket, asking: Asking) {
         self.tickets.insert(ticket, Waiter::Asking(id, asking));
         if let Some(client) = self.connections.client_mut(id) {
@@ -191,7 +192,7 @@ impl House {
         }
     }
 
-    /// As that, a caller in this process.
+    /// The same for a caller in this process.
     pub(crate) fn answer_embedded(
         &mut self,
         ticket: Ticket,
@@ -208,7 +209,8 @@ impl House {
         else {
             return;
         };
-        // If another connection has brought it here meanwhile, it is here, and what it has named is still to be told.
+        // If another connection has brought the session here meanwhile, it is here, but still has to be told about the slots
+        // it named.
         if let Change::ResumeSession {
             serial: None,
             slots: Some(slots),
@@ -232,8 +234,8 @@ impl House {
         self.services.not_moved(*session, serial, refusal.clone());
     }
 
-    /// A session is taken up again by a connection. It is told which of the slots that it has named it does not have, and then
-    /// which of them are this node's own.
+    /// A connection has resumed a session. It is told which of the slots that it named it does not have, then which slots of
+    /// this node it has.
     pub(crate) fn resumed_reply(
         &mut self,
         id: ClientId,
@@ -267,7 +269,7 @@ impl House {
     }
 }
 
-/// What became of all claims, those included that were not looked at because their receipts do not fit.
+/// The outcomes of all claims, including those that were skipped because their receipts do not match.
 pub(crate) fn with_misfits(mut resumed: Resumed, fits: Vec<bool>) -> Resumed {
     let mut ends = std::mem::take(&mut resumed.claims).into_iter();
     let misfit = || {
@@ -283,7 +285,7 @@ pub(crate) fn with_misfits(mut resumed: Resumed, fits: Vec<bool>) -> Resumed {
     resumed
 }
 
-/// What `SESSION RESUME` is answered.
+/// The reply to `SESSION RESUME`.
 fn resumed_reply(resumed: Resumed, own: Vec<NamedSlot>) -> Reply {
     let claims = resumed.claims.into_iter().map(|end| {
         Reply::text(match end {

@@ -1,11 +1,11 @@
-//! Rules that are left out on purpose, so that tests can prove that they would notice. No release has any of this.
+//! Rules that tests break on purpose, to prove that they would notice. No release has any of this.
 
 use testigo_core::estate::Broken;
 
 use super::House;
 
 impl House {
-    /// Leaves a rule out, if one is named.
+    /// Breaks a rule, if one is named.
     pub(crate) fn break_on_purpose(&mut self, broken: Option<Broken>) {
         let Some(broken) = broken else { return };
         if let Some(estate) = self.services.estate_mut() {
@@ -24,18 +24,18 @@ impl House {
         broken == Some(Broken::EarlyDecision)
     }
 
-    /// Whether a message of a group is kept from whoever listens here.
+    /// Whether a message of a group is withheld from listeners here.
     pub(crate) fn skips_delivery(&self, number: u64) -> bool {
         let broken = self.services.estate().and_then(|estate| estate.broken);
         broken == Some(Broken::SkippedDelivery) && number.is_multiple_of(5)
     }
 }
 
-/// For tests of real nodes only: names a rule that a member leaves out.
+/// For tests of real nodes only: names the rule that a member breaks.
 #[cfg(debug_assertions)]
 const BROKEN: &str = "TESTIGO_TEST_BROKEN";
 
-/// The rule that is to be left out.
+/// The rule to break.
 #[cfg(debug_assertions)]
 pub(crate) fn broken_on_purpose() -> Result<Option<Broken>, String> {
     let Some(name) = std::env::var_os(BROKEN) else {

@@ -1,5 +1,5 @@
-//! Changes: what must be in the log before it is true. A change is checked, submitted and forgotten about; when the log
-//! says that it is durable, it is applied to both halves, and only then is whoever asked for it answered.
+//! Changes: what must be in the log before it is true. A change is checked and submitted. When the log says that it is
+//! durable, it is applied to both halves, and only then is its submitter answered.
 
 use testigo_core::{Change, Command, Outcome, Refusal, Word};
 use testigo_engine::{Applied as Logged, Delivery};
@@ -12,8 +12,8 @@ use super::submissions::Submission;
 use crate::wire::refuse;
 
 impl House {
-    /// Hands a change to the log, which is the one way there. Whoever wants it is answered when it is durable and done. A
-    /// refusal here means that nothing came of it; the node's own changes are never refused, but tried again.
+    /// Submits a change to the log; there is no other way. Whoever wants it is answered when it is durable and done. A
+    /// refusal here means that nothing has happened. The node's own changes are never refused, but tried again.
     pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
         if let Answers::Nobody = answers {
             if let Change::CloseSession { session, .. } | Change::EndSession { session, .. } =
@@ -47,7 +47,7 @@ impl House {
         submitted.map(drop)
     }
 
-    /// As [`House::submit`], what a gate is from now on: its name is out of everybody's reach until the log has spoken.
+    /// Like [`House::submit`], for the definition of a gate: nobody can use its name until the log has decided.
     pub(crate) fn submit_named(&mut self, change: Change, id: ClientId) -> Result<(), Refusal> {
         if self.services.estate().is_none() {
             return self.submit(change, Answers::Client(id));
@@ -60,7 +60,7 @@ impl House {
         submitted
     }
 
-    /// What would be refused anyway is not logged first.
+    /// Refuses what would be refused anyway, before it is logged.
     fn check(&self, change: &Change) -> Result<(), Refusal> {
         if self.stopping {
             return Err(refuse(Word::Unavailable, "the node is stopping"));
@@ -69,7 +69,7 @@ impl House {
         self.local().check(change)?;
         let limits = self.replicated().limits();
         match change {
-            // Whether it is the same is for the log to say.
+            // The log decides whether it is the same.
             Change::CreateGate { gate, .. } if self.replicated().gate(gate).is_some() => Ok(()),
             Change::CreateGate { definition, .. } => {
                 definition.check_new(limits)?;
@@ -103,7 +103,7 @@ impl House {
         }
     }
 
-    /// Refuses what would be one too many, counting those that are on their way through the log: `adds` knows them.
+    /// Refuses one item too many, counting those on their way through the log, which `adds` recognises.
     fn room_for(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl House {
         }
     }
 
-    /// A session whose connection waits for the log, or for an answer in slices, is not silent, however slow the node.
+    /// A session whose connection waits for the log, or for an answer in slices, is not silent, however slow the node is.
     pub(super) fn keep_waiting_alive(&mut self) {
         let logging = self.submissions.clients();
         let away = self.visits.clients();
@@ -141,7 +141,7 @@ impl House {
                 let _ = self.services.ask(self.now, session, &Command::Renew);
             }
         }
-        // Alone the books know who waits.
+        // Alone, the books know who waits.
         if self.services.estate().is_some() {
             for session in self.blocked_sessions() {
                 let _ = self.services.ask(self.now, session, &Command::Renew);
@@ -149,7 +149,7 @@ impl House {
         }
     }
 
-    /// The log says something.
+    /// Takes a delivery of the log.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Committed {
@@ -197,7 +197,7 @@ impl House {
     fn apply(&mut self, logged: Logged) {
         let own = logged.tag.and_then(|tag| self.submissions.take(tag));
         let (entry, answers, process) = match own {
-            // It was written from this; only after a restart, or from another node, must it be read.
+            // This is what was written, so only after a restart, or from another node, must the entry be read.
             Some(own) => {
                 debug_assert_eq!(read(&logged.entry.data).as_ref(), Ok(&own.entry));
                 (own.entry, own.answers, own.process)
@@ -229,7 +229,7 @@ impl House {
                 Ok(outcome)
             }
             Err(refusal) => {
-                // What another node wanted is that node's affair.
+                // What another node submitted is up to that node.
                 if is_own {
                     self.not_done(&entry.change, &refusal);
                 }
@@ -242,7 +242,7 @@ impl House {
         self.pass_on();
     }
 
-    /// A refusal without the names of jobs that whoever asked may not see.
+    /// A refusal without the names of jobs that the client may not see.
     fn as_seen(&self, client: Option<ClientId>, change: &Change, refusal: Refusal) -> Refusal {
         let Some(id) = client.filter(|_| refusal.word == Word::Busy) else {
             return refusal;

@@ -1,4 +1,4 @@
-//! Groups that are ordered by an algorithm: what their chapters want done is done, and whoever sends or joins is answered.
+//! Groups that an algorithm orders: does what their chapters want done, and answers those who send or join.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ const FIRST_TAG: u64 = 1 << 61;
 #[derive(Debug)]
 pub(super) struct HouseChapters {
     chapters: Chapters,
-    /// Who sent what, by its sequence.
+    /// Sends without a number, by their sequence.
     sends: BTreeMap<u64, (Answers, Change)>,
-    /// Who is a member by the log, and is not told before the group runs here.
+    /// Members by the log that are not told so until the group runs here.
     joins: Vec<Joiner>,
 }
 
@@ -32,7 +32,7 @@ struct Joiner {
     answers: Answers,
     change: Change,
     joined: Box<GroupJoined>,
-    /// Whether it is a new member, and the log is told where it begins.
+    /// Whether it is a new member, for which the log was told where it begins.
     is_new: bool,
 }
 
@@ -45,12 +45,12 @@ impl HouseChapters {
         }
     }
 
-    /// The log has said something.
+    /// Follows the log.
     pub(super) fn follow(&mut self, replicated: &Replicated) {
         self.chapters.follow(replicated);
     }
 
-    /// A chapter of another node says something.
+    /// Receives a letter from another node's chapter.
     pub(super) fn take_letter(&mut self, from: Peer, letter: ChapterLetter) {
         self.chapters.receive(from, letter);
     }
@@ -69,7 +69,7 @@ impl HouseChapters {
 }
 
 impl House {
-    /// Whether something is sent to a group that is not ordered by the log.
+    /// Whether a change sends to a group that the log does not order.
     pub(super) fn is_ordered_by_algorithm(&self, change: &Change) -> bool {
         let Change::SendToGroup { group, .. } = change else {
             return false;
@@ -78,7 +78,7 @@ impl House {
         record.is_some_and(|record| record.using != GroupUsing::Log)
     }
 
-    /// Hands something to the chapter of its group. Whoever sends it is answered when it has its number.
+    /// Hands a message to the chapter of its group. The sender is answered when the message has a number.
     pub(super) fn send_by_chapter(
         &mut self,
         change: Change,
@@ -101,7 +101,7 @@ impl House {
         Ok(())
     }
 
-    /// A session is a member by the log. It is told so when it can be told where it begins.
+    /// A session is a member by the log. It is told so when it is known where it begins.
     pub(super) fn join_chapter(
         &mut self,
         tag: u64,
@@ -181,8 +181,8 @@ impl House {
         }
     }
 
-    /// What a joiner is told, if it can be told by now. A new member is not told before the log knows a number that this node had
-    /// come to: behind that it may come back, at any node.
+    /// The answer to a joiner, if there is one yet. A new member must wait until the log knows a number that this node had
+    /// reached: behind that number it may come back, at any node.
     fn place_joiner(&mut self, joiner: &mut Joiner) -> Option<Joining> {
         let Change::JoinGroup {
             group,
@@ -197,7 +197,8 @@ impl House {
         let record = self.replicated().group(group)?;
         let placed = *record.members.get(session)?;
         if placed > 0 {
-            // A new member is told the number of now, with nothing behind it: what came meanwhile, it may still ask for.
+            // A new member is told the present number, with nothing behind it: messages that came meanwhile it may still ask
+            // for.
             return self.chapters.chapters.joining(group, *after);
         }
         let joining = self.chapters.chapters.joining(group, None)?;
@@ -238,7 +239,7 @@ impl House {
         }
     }
 
-    /// The messages of a group that are kept, the newest first.
+    /// The messages of a group that are kept, newest first.
     pub(crate) fn group_latest<'a>(
         &'a self,
         group: &Name,
@@ -246,7 +247,7 @@ impl House {
     ) -> impl Iterator<Item = &'a GroupMessage> {
         let by_algorithm = self.chapters.chapters.told(group);
         let by_algorithm = by_algorithm.into_iter().flat_map(|(_, kept)| kept);
-        // By the log or by an algorithm, never both.
+        // Ordered by the log or by an algorithm, never both.
         by_algorithm.chain(record.latest())
     }
 }

@@ -1,5 +1,4 @@
-//! A connection as the house sees it: who it is, what it waits for, and what it is to be sent. Its socket is the
-//! reactor's.
+//! A connection as the house sees it: who it is, what it waits for, and what it is to be sent. The reactor has its socket.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,11 +12,11 @@ use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits};
 
-/// A number for every connection and every embedded caller, never used again in this process.
+/// A number for every connection and every embedded caller, never reused in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(pub(crate) u64);
 
-/// Numbers of connections are below 2^44, and with that of a member, which has 8 bits, below 2^53.
+/// Connection numbers are below 2^44, so that with a member's number, which has 8 bits, they stay below 2^53.
 const CLIENT_BITS: u32 = 44;
 
 /// A connection.
@@ -32,71 +31,71 @@ pub(crate) struct Client {
     pub(crate) name: Box<str>,
     pub(crate) library: (Box<str>, Box<str>),
     pub(crate) protocol: Protocol,
-    /// Who it is, once that is known.
+    /// Its user, once that is known.
     pub(crate) user: Option<Arc<User>>,
     pub(crate) wrong_passwords: usize,
     pub(crate) acts_for: ActsFor,
-    /// Which process of which flow it is, if it said so.
+    /// The process of a flow that it presented itself as, if any.
     pub(crate) presented: Option<Presented>,
-    /// As what it is counted, if it is a process.
+    /// How it is counted, if it is a process.
     pub(crate) worker: Option<Worker>,
-    /// Who it is in a job's history; forgotten when its name or process changes.
+    /// Its name in a job's history; forgotten when its name or process changes.
     pub(crate) signature: Option<Arc<str>>,
     /// The unit of work between `MULTI` and `EXEC`.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
     /// Whether it has asked for slots without waiting for the answer.
     pub(crate) pushed: bool,
-    /// Changes that the log has not answered, in the order of their commands, which is that of the replies.
+    /// Changes that the log has not answered, in the order of their commands and so of the replies.
     pub(super) under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
     pub(crate) outbox: BytesMut,
-    /// Bytes that the reactor has taken and not been able to write.
+    /// Bytes that the reactor has taken and could not write yet.
     pub(crate) unwritten: usize,
-    /// When its socket last took something of it: a number that grows.
+    /// When its socket last accepted some of them: a number that grows.
     pub(super) took: u64,
-    /// Until when it must be known who it is.
+    /// When it must have authenticated.
     pub(super) auth_due: u64,
-    /// Already among the unsent.
+    /// Whether it is already in the list of the unsent.
     pub(super) noted: bool,
-    /// To be closed once the log has answered what it has under way.
+    /// To be closed once the log has answered all its changes under way.
     pub(super) dismissed: bool,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
-    /// To be closed at once, whatever it has not read.
+    /// To be closed at once, even if it has not read everything.
     pub(crate) overrun: bool,
     /// Wants to be told who the owner is, and goes there itself.
     pub(crate) redirected: bool,
 }
 
-/// Where what a connection is sent goes.
+/// Where a connection's output goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Outlet {
-    /// To a socket; this is where the reactor keeps it.
+    /// To a socket, at this place in the reactor.
     Socket(usize),
     /// To a pipe of this process.
     Pipe(Arc<PipeEnd>),
-    /// To another node, whose client's command is carried out here: the reply is a letter.
+    /// To another node, for whose client a command is carried out here: the reply is a letter.
     Visit,
 }
 
-/// Which session a connection acts for.
+/// The session that a connection acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActsFor {
     /// None until it needs one.
     Nobody,
     /// Its own, which ends with it.
     Implicit(SessionId),
-    /// One that was opened or resumed.
+    /// A session that was opened or resumed.
     Opened(SessionId),
-    /// That of a visitor, which has its home at another node.
+    /// A visitor's session, whose home is another node.
     Guest(SessionId),
-    /// One that has ended without the connection's doing. Going on in another would hide that from its program.
+    /// A session that has ended without the connection's doing. To go on in another one would hide that from its program.
     Ended(SessionId),
 }
 
-/// A change of a connection that is on its way through the log, or answered behind one that is not.
+/// A change of a connection that the log has not answered, or that is answered and waits for an earlier one.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     pub(super) tag: u64,
@@ -108,35 +107,35 @@ pub(super) struct UnderWay {
 pub(crate) enum Blocked {
     /// For a gate.
     Waiting {
-        /// Which wait.
+        /// The wait.
         ticket: Ticket,
-        /// What is answered when somebody cancels it.
+        /// The reply if somebody cancels it.
         cancelled: Cancelled,
     },
-    /// For the answer of another node to what needs no wait.
+    /// For another node's answer to a request that does not wait for a gate or a job.
     Asking(Ticket),
     /// For the log's answers to all that the connection has under way.
     Logging,
-    /// For its answer, which is made in slices.
+    /// For its answer, which is computed in slices.
     Slicing,
     /// For the answers of other nodes to its command.
     Calling {
-        /// They may take long, because it wants to wait.
+        /// Whether they may take long, because the command waits.
         waits: bool,
     },
     /// For the log to be applied as far as it had come when the command was given.
     Reading,
-    /// Until its password is worked out, or after a wrong one.
+    /// Until its password is checked, or after a wrong one.
     Password,
 }
 
-/// What a wait is answered that somebody else cancels.
+/// The reply to a wait that somebody else cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancelled {
     Null,
-    /// That `CLIENT UNBLOCK` did it.
+    /// That `CLIENT UNBLOCK` cancelled it.
     Unblocked,
-    /// That its user may not wait any more.
+    /// That its user may no longer wait.
     Denied,
 }
 
@@ -148,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Whether it is blocked by nothing that may take long.
+    /// Whether nothing that may take long blocks it.
     pub(crate) fn is_answered_soon(&self) -> bool {
         matches!(
             self.blocked,
@@ -161,17 +160,17 @@ impl Client {
         )
     }
 
-    /// Whether it is no connection but a command of another node's client.
+    /// Whether it is not a connection but a command of another node's client.
     pub(crate) fn is_visit(&self) -> bool {
         matches!(self.outlet, Outlet::Visit)
     }
 
-    /// In version 2 a connection that listens to channels can do little else.
+    /// With version 2, a connection that has subscribed to channels can do little else.
     pub(crate) fn only_listens(&self) -> bool {
         self.protocol == Protocol::Resp2 && self.subscriptions() > 0
     }
 
-    /// Whether its next command is to be served: not while it is blocked, leaves, or has not read its answers.
+    /// Whether its next command may be served: not if it is blocked or leaving, or has too many unread answers.
     pub(crate) fn may_go_on(&self, wire: &WireLimits) -> bool {
         let unread_most = match self.user {
             Some(_) => wire.output_bytes_soft,
@@ -180,14 +179,14 @@ impl Client {
         !self.waits(wire) && !self.leaving && self.outbox.len() + self.unwritten <= unread_most
     }
 
-    /// Whether the node owes it an answer before its next command is served.
+    /// Whether the node must answer it before its next command is served.
     pub(crate) fn waits(&self, wire: &WireLimits) -> bool {
         self.blocked.is_some()
             || self.dismissed
             || self.under_way.len() >= wire.changes_under_way.max(1)
     }
 
-    /// Whether the log owes it an answer.
+    /// Whether the log has yet to answer it.
     pub(crate) fn has_under_way(&self) -> bool {
         !self.under_way.is_empty()
     }
@@ -198,7 +197,7 @@ impl Client {
 }
 
 impl House {
-    /// A new connection.
+    /// Adds a new connection.
     pub(crate) fn welcome(&mut self, outlet: Outlet, address: String) -> ClientId {
         let client = self.stranger(outlet, address);
         let id = client.id;
@@ -206,7 +205,7 @@ impl House {
         id
     }
 
-    /// Somebody who is not known yet.
+    /// A connection whose user is not known yet.
     pub(super) fn stranger(&mut self, outlet: Outlet, address: String) -> Client {
         let id = self.next_client();
         Client {
@@ -242,8 +241,8 @@ impl House {
         }
     }
 
-    /// The next connection. Implicit sessions are named by a part of its number, so one that has this part in common with a
-    /// connection or a session that still lives is skipped.
+    /// The number of the next connection. Implicit sessions are named by a part of it, so a number that shares this part with
+    /// a living connection or session is skipped.
     pub(crate) fn next_client(&mut self) -> ClientId {
         loop {
             let id = self.connections.next_id();
@@ -257,32 +256,32 @@ impl House {
         }
     }
 
-    /// A connection's number on the wire: in a cluster the member's number is in it, so that no two connections share one.
+    /// A connection's number on the wire. In a cluster it contains the member's number, so that no two connections share one.
     pub(crate) fn number_of(&self, id: ClientId) -> u64 {
         let member = self.member_number().unwrap_or(0);
         (member << CLIENT_BITS) + id.0
     }
 
-    /// The connection with this number on the wire, if it is with this node.
+    /// The connection with this number on the wire, if it belongs to this node.
     pub(crate) fn numbered(&self, number: u64) -> Option<ClientId> {
         let member = self.member_number().unwrap_or(0);
         let own = number.checked_sub(member << CLIENT_BITS);
         own.filter(|id| *id < 1 << CLIENT_BITS).map(ClientId)
     }
 
-    /// The member that the connection with this number on the wire is with.
+    /// The member whose connection has this number on the wire.
     pub(crate) fn host_of(&self, number: u64) -> Option<Peer> {
         self.member_numbered(number >> CLIENT_BITS)
     }
 
-    /// The member of this number.
+    /// The member with this number.
     pub(crate) fn member_numbered(&self, number: u64) -> Option<Peer> {
         let mut members = self.replicated().view().members.iter();
         let member = members.find(|member| member.node.0 == number)?;
         Some((member.node, member.start))
     }
 
-    /// The implicit session of a connection, whether there is one or not.
+    /// The implicit session of a connection, whether it exists or not.
     pub(crate) fn implicit_of(&self, id: ClientId) -> SessionId {
         SessionId::of_connection(self.own.0, self.own.1, id.0)
     }

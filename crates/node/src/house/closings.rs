@@ -1,5 +1,5 @@
-//! Connections that the node closes or refuses by itself: they are counted by their reason, and told to whoever reads
-//! the log, without letting strangers fill it.
+//! Connections that the node itself closes or refuses. They are counted by reason and logged, without letting strangers fill
+//! the log.
 
 use std::io;
 
@@ -11,19 +11,19 @@ use crate::sparing::Sparing;
 pub(crate) enum Closing {
     /// It speaks HTTP where RESP is spoken.
     Http,
-    /// It has sent what is no command.
+    /// It has sent bytes that are not a command.
     Protocol,
-    /// Nobody authenticated in time.
+    /// It has not authenticated in time.
     Preauth,
-    /// It has not finished the handshake of TLS in time.
+    /// It has not finished the TLS handshake in time.
     Handshake,
     /// Too many bytes of unfinished commands were kept, and its command was the oldest.
     Unfinished,
     /// It has not read its answers.
     Output,
-    /// Too many bytes of all connections' answers were unread, and it was the slowest.
+    /// All connections together had too many unread bytes, and it was the slowest.
     OutputTotal,
-    /// It was one too many.
+    /// There were too many connections.
     Connections,
 }
 
@@ -96,7 +96,7 @@ impl Closing {
     }
 }
 
-/// How often each reason came up.
+/// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closings {
     counts: [u64; Closing::ALL.len()],
@@ -110,26 +110,26 @@ impl Closings {
         self.counts[why as usize]
     }
 
-    /// How often the system refused to let a connection in, as when there are no descriptors left.
+    /// How often the system refused to accept a connection, for example because it had no descriptors left.
     pub(crate) fn unaccepted(&self) -> u64 {
         self.unaccepted
     }
 }
 
 impl Connections {
-    /// Closes a connection once it was sent what stands in its outbox, and says why.
+    /// Closes a connection after sending what is in its outbox, for this reason.
     pub(crate) fn close(&mut self, id: ClientId, why: Closing) {
         self.count_closing(id, why);
         self.dismiss(id);
     }
 
-    /// Counts a connection that is closed.
+    /// Counts a closed connection.
     pub(crate) fn count_closing(&mut self, id: ClientId, why: Closing) {
         let address = self.clients.get(&id).map(|client| client.address.clone());
         self.count_closing_of(&address.unwrap_or_default(), why);
     }
 
-    /// Counts a connection that is closed, by its address.
+    /// Counts a closed connection by its address.
     pub(crate) fn count_closing_of(&mut self, address: &str, why: Closing) {
         self.closings.counts[why as usize] += 1;
         let Some(left_out) = self.closings.warnings[why as usize].now(self.now) else {
@@ -140,7 +140,7 @@ impl Connections {
         log::warn!("a connection from {address} {deed}: closed{more}");
     }
 
-    /// The system let no connection in. Those that wait are tried again.
+    /// The system accepted no connection. Those that wait are tried again.
     pub(crate) fn count_unaccepted(&mut self, error: &io::Error) {
         self.closings.unaccepted += 1;
         if let Some(left_out) = self.closings.unaccepted_warning.now(self.now) {

@@ -1,4 +1,4 @@
-//! Houses of a cluster on one thread: their logs are driven by hand, frames are carried by hand, and time is what the test says.
+//! Houses of a cluster on one thread. The test drives their logs by hand, carries their frames by hand, and sets the time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ pub(super) struct World {
     frames: Frames,
     /// Nothing gets to these nodes or from them.
     pub(super) cut: BTreeSet<u64>,
-    /// These may have to start anew.
+    /// Nodes that may have to start anew.
     anew: BTreeSet<u64>,
 }
 
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// A cluster of so many, all in.
+    /// A cluster of `count` nodes, all of them members.
     pub(super) fn of(count: u64) -> World {
         let mut world = World::new();
         for id in 1..=count {
@@ -106,10 +106,10 @@ impl World {
         self.nodes.insert(id, node);
     }
 
-    /// As `kill -9`.
+    /// Like `kill -9`.
     pub(super) fn kill(&mut self, id: u64) {
         let node = self.nodes.remove(&id).unwrap();
-        // The log's directory is unlocked when its engine is gone.
+        // The lock on the log's directory goes with its engine.
         drop(node);
         self.frames.lock().unwrap().clear();
     }
@@ -134,7 +134,7 @@ impl World {
         &mut self.nodes.get_mut(&id).unwrap().house
     }
 
-    /// Everybody does what there is to do, until there is nothing left.
+    /// Lets every node do what there is to do, until nothing is left.
     pub(super) fn settle(&mut self) {
         for _ in 0..2_000 {
             let mut busy = false;
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until something holds.
+    /// Lets time pass until `holds`.
     pub(super) fn until(&mut self, ms: u64, mut holds: impl FnMut(&mut World) -> bool) {
         for _ in 0..ms.div_ceil(TICK_MS) {
             if holds(self) {
@@ -212,7 +212,7 @@ impl World {
         self.hear(id, client)
     }
 
-    /// Gives a command, which may still be under way then.
+    /// Gives a command, which may still be under way afterwards.
     pub(super) fn begin(&mut self, id: u64, client: ClientId, command: &str) {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
@@ -383,7 +383,7 @@ fn whoever_stops_cleanly_is_waited_for_by_nobody() {
     let resume = format!("SESSION RESUME {session} HOLDING 1 {gate} {fence}");
     let told = world.say(2, two, &resume);
     assert!(told.contains("HELD"), "{told}");
-    // It comes back without being waited for.
+    // It comes back although nobody waits for it.
     world.start(1);
     world.until(1_500, |world| world.house(1).acts());
 }
@@ -467,7 +467,7 @@ fn a_directory_that_was_alone_founds_a_cluster_and_keeps_what_it_had() {
     assert!(ownership.highest() > number, "fences only rise");
     assert_eq!(world.house(1).start(), Start(2));
     assert!(world.house(1).replicated().cluster().id().is_some());
-    // Not back again.
+    // There is no way back.
     let dir = world.dirs.remove(&1).unwrap();
     world.nodes.clear();
     let alone = open::open_or_join(&Config::embedded(dir.path()), Clock::start(), None);

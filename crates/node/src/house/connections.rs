@@ -1,5 +1,4 @@
-//! The connections: who they are, what they are to be sent, and who of them goes on. Nothing here knows what a command
-//! means.
+//! The connections: who they are, what they are to be sent, and which of them go on. Nothing here knows what a command means.
 
 use std::ops::Index;
 
@@ -19,21 +18,21 @@ use crate::wire::{Reply, WireLimits, encode};
 pub(crate) struct Connections {
     pub(super) clients: FxHashMap<ClientId, Client>,
     next: u64,
-    /// How many there have been.
+    /// How many there have ever been.
     ever: u64,
     pub(super) wire: WireLimits,
     /// The time of the present turn.
     pub(super) now: u64,
-    /// Those with something to be sent, or to be closed.
+    /// Connections with something to send, or to be closed.
     unsent: Vec<ClientId>,
-    /// Those that were blocked and go on with what they have sent meanwhile.
+    /// Connections that were blocked and go on with what they have sent meanwhile.
     unblocked: Vec<ClientId>,
     pub(super) unread: Unread,
     pub(super) strangers: Strangers,
     pub(super) closings: Closings,
-    /// Who listens to what.
+    /// Who listens to which channels.
     pub(crate) channels: Channels,
-    /// Bytes kept of commands that are not finished, as of the last turn.
+    /// Bytes kept of unfinished commands, as of the last turn.
     unfinished_bytes: usize,
     /// Visitors whose answer is written.
     answered_visits: Vec<ClientId>,
@@ -58,7 +57,7 @@ impl Connections {
         }
     }
 
-    /// Numbers connections as others were numbered before, so that nobody is taken for one of them.
+    /// Continues the numbers of `before`, so that no connection is mistaken for one of those.
     pub(super) fn count_on_from(&mut self, before: &Connections) {
         (self.next, self.ever) = (before.next, before.ever);
     }
@@ -76,18 +75,18 @@ impl Connections {
         self.await_auth(id);
     }
 
-    /// A visitor comes in, whom its own node knows.
+    /// Adds a visitor, whom its own node knows.
     pub(super) fn add_visit(&mut self, visit: Client) {
         self.clients.insert(visit.id, visit);
     }
 
-    /// A visitor needs no answer any more.
+    /// A visitor no longer needs an answer.
     pub(super) fn forget_visit(&mut self, id: ClientId) {
         self.answered_visits.retain(|other| *other != id);
         self.unblocked.retain(|other| *other != id);
     }
 
-    /// A connection is gone.
+    /// Removes a connection.
     pub(super) fn remove(&mut self, id: ClientId) -> Option<Client> {
         let client = self.clients.remove(&id)?;
         self.strangers.forget(client.auth_due, id);
@@ -122,7 +121,7 @@ impl Connections {
         self.clients.len()
     }
 
-    /// How many there have been.
+    /// How many there have ever been.
     pub(crate) fn ever(&self) -> u64 {
         self.ever
     }
@@ -139,7 +138,7 @@ impl Connections {
         &self.unread
     }
 
-    /// Bytes kept of commands that are not finished, as of the last turn.
+    /// Bytes kept of unfinished commands, as of the last turn.
     pub(crate) fn unfinished_bytes(&self) -> usize {
         self.unfinished_bytes
     }
@@ -153,27 +152,27 @@ impl Connections {
         self.unfinished_bytes = bytes;
     }
 
-    /// Those with something to be sent, or to be closed, each once.
+    /// Connections with something to send, or to be closed, each once.
     pub(crate) fn take_unsent(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.unsent)
     }
 
-    /// A connection was sent what there was for it.
+    /// A connection was sent everything.
     pub(crate) fn was_sent(&mut self, id: ClientId) {
         self.unsent.retain(|other| *other != id);
     }
 
-    /// Those that go on with what they have sent meanwhile.
+    /// Connections that go on with what they have sent meanwhile.
     pub(crate) fn take_unblocked(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.unblocked)
     }
 
-    /// These have not had their turn yet.
+    /// Puts back those that have not had their turn yet.
     pub(crate) fn put_back_unblocked(&mut self, first: Vec<ClientId>) {
         self.unblocked.splice(0..0, first);
     }
 
-    /// A connection goes on.
+    /// Lets a connection go on.
     pub(crate) fn let_go_on(&mut self, id: ClientId) {
         self.unblocked.push(id);
     }
@@ -183,12 +182,12 @@ impl Connections {
         self.unblocked.contains(&id)
     }
 
-    /// Whether nobody is owed anything.
+    /// Whether there is nothing to send and nobody to let go on.
     pub(crate) fn is_quiet(&self) -> bool {
         self.unsent.is_empty() && self.unblocked.is_empty()
     }
 
-    /// Appends a reply to what a connection is sent. One that does not read what it asked for is closed.
+    /// Appends a reply to a connection's outbox. A connection that does not read what it asked for is closed.
     pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -202,7 +201,7 @@ impl Connections {
         self.check_unread(id);
     }
 
-    /// Appends a reply that is written already.
+    /// Appends a reply that is already encoded.
     fn send_written(&mut self, id: ClientId, bytes: BytesMut) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -228,7 +227,7 @@ impl Connections {
         }
     }
 
-    /// Tells the reactor that there is something to do for a connection.
+    /// Tells the reactor that a connection needs attention.
     pub(crate) fn note(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id)
             && !std::mem::replace(&mut client.noted, true)
@@ -245,7 +244,7 @@ impl Connections {
         std::mem::take(&mut self.answered_visits)
     }
 
-    /// Takes what a connection is to be sent.
+    /// Takes a connection's output.
     pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -261,8 +260,8 @@ impl Connections {
         }
     }
 
-    /// Closes a connection once it was sent what stands in its outbox and what the log owes it. None of its further
-    /// commands is served.
+    /// Closes a connection after sending what is in its outbox and what the log has yet to answer. It serves none of its
+    /// further commands.
     pub(crate) fn dismiss(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.dismissed = true;
@@ -281,7 +280,7 @@ impl Connections {
         self.send(id, reply);
     }
 
-    /// As [`Connections::unblock`], with an answer that is written already.
+    /// Like [`Connections::unblock`], with an answer that is already encoded.
     pub(crate) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -299,7 +298,7 @@ impl Connections {
         }
     }
 
-    /// A command must not be served before the log has answered all that its connection has under way.
+    /// The connection's next command must wait until the log has answered all that the connection has under way.
     pub(crate) fn wait_for_the_log(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.blocked = Some(Blocked::Logging);
@@ -315,7 +314,7 @@ impl Connections {
         }
     }
 
-    /// A connection gives a command. Says whether the log owes it an answer.
+    /// A connection gives a command. Says whether the log has yet to answer it.
     pub(crate) fn hear(&mut self, id: ClientId) -> bool {
         self.clients.get_mut(&id).is_some_and(|client| {
             client.heard = self.now;
@@ -323,12 +322,12 @@ impl Connections {
         })
     }
 
-    /// Whether the log owes a connection an answer.
+    /// Whether the log has yet to answer a connection.
     pub(crate) fn has_under_way(&self, id: ClientId) -> bool {
         self.clients.get(&id).is_some_and(Client::has_under_way)
     }
 
-    /// The log has answered a connection's change. Replies go out in the order of the commands.
+    /// The log has answered a connection's change. Replies are sent in the order of the commands.
     pub(super) fn answer_under_way(&mut self, id: ClientId, tag: u64, reply: Reply) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -349,8 +348,7 @@ impl Connections {
         }
     }
 
-    /// A change of a connection is done and needs no answer: the connection is as if it had not asked for it. False if it
-    /// is gone.
+    /// A change of a connection is done and needs no reply, as if the connection had not asked for it. False if it is gone.
     pub(super) fn forget_under_way(&mut self, id: ClientId, tag: u64) -> bool {
         let Some(client) = self.clients.get_mut(&id) else {
             return false;
@@ -375,7 +373,7 @@ impl Connections {
         Some(reply)
     }
 
-    /// What a blocked connection is answered when its wait ended without entering.
+    /// The reply to a blocked connection whose wait ended without entering.
     pub(super) fn end_reply(&self, id: ClientId, end: WaitEnd) -> Reply {
         let blocked = self.clients.get(&id).and_then(|client| client.blocked);
         let cancelled = match blocked {

@@ -1,4 +1,4 @@
-//! What happens to jobs is counted as it passes through the house: cheaply, because every command goes this way.
+//! Counts what happens to jobs as it passes through the house. This is cheap, because every command comes this way.
 
 use std::iter::Peekable;
 use std::slice::IterMut;
@@ -13,7 +13,7 @@ use testigo_core::{
 use super::{ClientId, House};
 use crate::stats::{Arrow, Held, How, ProcessKey};
 
-/// The connection that asked, if one did, and the process that it was, if it was one.
+/// The connection that asked and the process that it was, if any.
 type Asked = (Option<ClientId>, Option<ProcessKey>);
 
 /// A connection that is counted as a worker of a process.
@@ -24,12 +24,12 @@ pub(crate) struct Worker {
 }
 
 impl House {
-    /// The wall clock as it was at the last entry of the log, for what is only told to people.
+    /// The wall clock, as offset at the last entry of the log. Only for people.
     pub(crate) fn wall_now(&self) -> u64 {
         self.now + self.submissions.wall_offset()
     }
 
-    /// A job is given back, or its holder is gone, and it stays where it was.
+    /// A job is given back, or its holder is gone, and it stays in its queue.
     pub(crate) fn count_back(&mut self, job: JobId, how: How) {
         let Some(hand) = self.stats.let_go(self.now, job, how) else {
             return;
@@ -45,7 +45,7 @@ impl House {
         self.stats.histories.held(job, held);
     }
 
-    /// All that a session has in hand and that does not settle is given back.
+    /// A session gives back all jobs in hand that are not settling.
     pub(super) fn count_all_back(&mut self, session: SessionId) {
         for held in self.local().jobs_of(session) {
             if !held.settling {
@@ -54,7 +54,7 @@ impl House {
         }
     }
 
-    /// The log has changed jobs.
+    /// Counts the changes of jobs in an entry of the log.
     pub(super) fn count_changes(&mut self, asked: Asked, change: &Change, outcome: &mut Outcome) {
         match (change, outcome) {
             (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
@@ -75,7 +75,8 @@ impl House {
         }
     }
 
-    /// The arrows of a flow: process, queue, whether it goes into the queue, and as what it is counted, if it is.
+    /// The arrows of a flow: process, queue, whether the arrow leads into the queue, and under which key it is counted, if it
+    /// is.
     pub(crate) fn arrows_of<'a>(
         &'a self,
         name: &'a Name,
@@ -92,7 +93,7 @@ impl House {
         })
     }
 
-    /// A flow was applied or deleted: what is new begins to be counted, what is no more need not be kept count of.
+    /// A flow was applied or deleted: starts counting what is new and stops counting what is gone.
     fn keep_counts(&mut self, name: &Name) {
         let replicated = self.services.replicated();
         let flow = replicated.flow(name).ok();
@@ -160,7 +161,7 @@ impl House {
         outcomes.next();
     }
 
-    /// Who asked for a change: an administrator deletes what is in nobody's hands.
+    /// Who asked for a change. A job that nobody holds is deleted by an administrator.
     fn asker(&mut self, client: Option<ClientId>) -> Arc<str> {
         match client {
             Some(id) => self.signature(id),
@@ -168,7 +169,7 @@ impl House {
         }
     }
 
-    /// What is logged when workers die, with who they were and how long they had these jobs.
+    /// What to log when workers die: who they were and how long they held these jobs.
     pub(super) fn lost_jobs(&self, jobs: &[(JobId, Fence)]) -> Vec<JobChange> {
         let lost = jobs.iter().map(|(job, attempt)| Lost {
             job: *job,
@@ -182,7 +183,7 @@ impl House {
         self.by_worker(lost)
     }
 
-    /// Deaths, one change for each worker.
+    /// Deaths, one change per worker.
     pub(super) fn by_worker(&self, jobs: impl IntoIterator<Item = Lost>) -> Vec<JobChange> {
         let mut lost: Vec<JobChange> = Vec::new();
         for one in jobs {
@@ -216,7 +217,7 @@ impl House {
         }
     }
 
-    /// Somebody was told that a queue is full: the first of the change that has no room, after what the change itself did.
+    /// A queue was full: counts the queue of the first change without room, considering what the entry itself did before.
     pub(crate) fn count_full(&mut self, change: &Change, word: Word) {
         let Change::Jobs(changes) = change else {
             return;
@@ -253,7 +254,7 @@ impl House {
         }
     }
 
-    /// A connection is that process from now on.
+    /// Counts a connection as this process from now on.
     pub(crate) fn count_worker(&mut self, id: ClientId, process: Option<ProcessKey>) {
         let now = self.now;
         let Some(client) = self.connections.client_mut(id) else {

@@ -1,4 +1,4 @@
-//! Whoever deletes a pool is answered when the nodes have voted.
+//! The client that deletes a pool is answered when the nodes have voted.
 
 use testigo_core::{Change, Name};
 
@@ -15,7 +15,7 @@ fn ports() -> (World, [ClientId; 3]) {
     (world, clients)
 }
 
-/// All nodes have answered that nobody uses it.
+/// All nodes vote that nobody uses it.
 fn close(world: &mut World, client: ClientId) {
     let pool = Name::new("ports").unwrap();
     let change = Change::ClosePool { pool };

@@ -1,5 +1,5 @@
-//! Groups as they are told: every node publishes what the log or the group's algorithm delivers to whoever listens there, so
-//! all channels of one group carry the same messages in the same order.
+//! How groups are delivered: every node publishes to its listeners what the log or the group's algorithm delivers, so all
+//! channels of one group carry the same messages in the same order.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -15,10 +15,10 @@ use crate::wire::Protocol;
 pub(super) struct GroupListeners(BTreeMap<Name, Vec<(SessionId, Weak<Mailbox>)>>);
 
 impl House {
-    /// Tells whoever listens what the last entry of the log means to groups.
+    /// Tells listeners what the last entry of the log means to groups.
     pub(super) fn publish_deliveries(&mut self) {
         for mut event in self.services.replicated().group_events().to_vec() {
-            // What an algorithm orders, the log does not know: the place is the one that this node has come to.
+            // The log does not know the numbers that an algorithm assigns: the place is the one that this node has reached.
             if let GroupEvent::Joined(group, _, last) | GroupEvent::Left(group, _, last) =
                 &mut event
                 && let Some(told) = self.chapters.last_told(group)
@@ -29,7 +29,7 @@ impl House {
         }
     }
 
-    /// Tells whoever listens to a group what has happened there.
+    /// Tells listeners what has happened in a group.
     pub(super) fn publish_group_event(&mut self, event: GroupEvent) {
         self.tell_listeners(&event);
         match event {
@@ -56,8 +56,8 @@ impl House {
         }
     }
 
-    /// Tells the callers in this process. Who has dropped its session, or whose session was resumed elsewhere, listens no
-    /// longer.
+    /// Tells the callers in this process. A caller that has dropped its session, or whose session was resumed elsewhere,
+    /// stops listening.
     fn tell_listeners(&mut self, event: &GroupEvent) {
         let (GroupEvent::Delivered(group, _)
         | GroupEvent::Joined(group, ..)
@@ -82,7 +82,7 @@ impl House {
         }
     }
 
-    /// A caller in this process whose session has joined listens from now on.
+    /// Lets a caller in this process listen whose session has joined.
     pub(super) fn listen_to_group_here(
         &mut self,
         group: &Name,
@@ -95,8 +95,8 @@ impl House {
         listeners.push((session, Arc::downgrade(mailbox)));
     }
 
-    /// A connection whose session has joined listens from now on: the next line that it is pushed is the one behind its
-    /// answer. Version 2 has no pushes beside answers, so there a connection of its own listens.
+    /// Lets a connection listen whose session has joined: the first line pushed to it is the one behind its answer. Version 2
+    /// cannot mix pushes with answers, so there a separate connection listens.
     pub(super) fn listen_to_group(&mut self, id: ClientId, joined: &GroupJoined) {
         let channel = channel(&joined.group);
         let client = self.connections.client_mut(id);
@@ -108,7 +108,7 @@ impl House {
         self.observe();
     }
 
-    /// A connection whose session has left a group listens no longer.
+    /// A connection whose session has left a group stops listening.
     pub(super) fn leave_group_channel(&mut self, id: ClientId, group: &Name) {
         let channel = channel(group);
         if let Some(client) = self.connections.client_mut(id) {

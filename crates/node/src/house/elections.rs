@@ -1,5 +1,6 @@
-//! Elections as they are told: who leads, and the terms that have ended here. The books of an election are a gate's; this
-//! node remembers the last terms of those that it owns, for people, until it ends or the election is another's.
+//! What is told about elections: who leads, and which terms have ended here. The books of an election are a gate's. For
+//! people, this node remembers the last terms of the elections that it owns, until the node ends or the election belongs to
+//! another one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,9 +10,9 @@ use testigo_core::{
 
 use super::House;
 
-/// Ended terms of one election that are remembered.
+/// Cap on remembered ended terms per election.
 const TERMS_MAX: usize = 16;
-/// Elections whose terms are remembered; beyond it the one that has been quiet for longest is forgotten.
+/// Cap on elections with remembered terms; beyond it the one that has been quiet longest is forgotten.
 const ELECTIONS_MAX: usize = 500;
 
 /// Who leads.
@@ -19,15 +20,15 @@ const ELECTIONS_MAX: usize = 500;
 pub struct Leader {
     /// Its term: a fence, which rises with every leader.
     pub term: Fence,
-    /// Which session it is.
+    /// Its session.
     pub session: SessionId,
-    /// What people call the session.
+    /// The session's label.
     pub label: Option<String>,
-    /// With which rank it was elected, or what it said since.
+    /// The rank with which it was elected, or that it has named since.
     pub rank: i64,
     /// What it says of itself.
     pub value: Body,
-    /// Since when it leads, as far as this node knows, in milliseconds of the node's clock.
+    /// Since when it has led, as far as this node knows, in milliseconds of the node's clock.
     pub since: u64,
     /// How many others are candidates.
     pub candidates: usize,
@@ -60,7 +61,7 @@ pub(crate) struct Term {
     pub(crate) why: Vacancy,
 }
 
-/// The last terms of elections, the newest first.
+/// The last terms of elections, newest first.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     ended: BTreeMap<Name, VecDeque<Term>>,
@@ -81,7 +82,7 @@ impl Terms {
 }
 
 impl House {
-    /// Somebody leads, or no longer does: whoever listens is told, and an ended term is remembered.
+    /// A session leads, or no longer does: tells listeners, and remembers an ended term.
     pub(super) fn pass_on_election(&mut self, event: Event) {
         match event {
             Event::Elected {
@@ -123,8 +124,8 @@ impl House {
         }
     }
 
-    /// An election with at most so many candidates; nothing if nobody leads and nobody campaigns. `UNAVAILABLE` while it is
-    /// not known who leads.
+    /// An election with at most `people_max` candidates; `None` if nobody leads and nobody campaigns. `UNAVAILABLE` while it
+    /// is not known who leads.
     pub(crate) fn election(
         &self,
         election: &Name,
@@ -137,19 +138,19 @@ impl House {
         Ok(view)
     }
 
-    /// The terms of an election that have ended here, the newest first.
+    /// The terms of an election that have ended here, newest first.
     pub(crate) fn terms_of(&self, election: &Name) -> impl Iterator<Item = &Term> {
         self.terms.ended.get(election).into_iter().flatten()
     }
 
-    /// The elections of this node with terms that have ended.
+    /// The elections of this node with ended terms.
     pub(crate) fn past_elections(&self) -> impl Iterator<Item = &Name> {
         let names = self.terms.ended.keys();
         names.filter(|name| self.services.owns(Shard::of(name)))
     }
 }
 
-/// Why a leader leads no longer, in a word.
+/// Why a leader no longer leads, in a word.
 pub(crate) fn vacancy_word(why: Vacancy) -> &'static str {
     match why {
         Vacancy::Resigned => "resigned",

@@ -1,4 +1,4 @@
-//! Entries of the log, and how they, its snapshots and the image of a clean stop are written. What older versions wrote is
+//! Entries of the log, and how they, snapshots and the image of a clean stop are encoded. What older versions wrote can be
 //! read, too.
 
 use serde::{Deserialize, Serialize};
@@ -9,29 +9,29 @@ use testigo_engine::Committed;
 
 use crate::clock::wall_ms;
 
-/// An entry of the log: a change, and the wall clock's time as a note.
+/// An entry of the log: a change, and the wall clock for information.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) at: u64,
     pub(crate) change: Change,
 }
 
-/// The first byte of whatever is stored: how the rest is written.
+/// The first byte of everything stored: the format of the rest.
 const FORMAT: u8 = 9;
-/// The format before differs in one thing: snapshots end before the pools that are being deleted.
+/// The previous format, different in one thing: snapshots end before the pools that are being deleted.
 const FORMAT_WITHOUT_CLOSINGS: u8 = 8;
-/// The format before that differs in one thing: snapshots end before the sessions that ended without their node's word.
+/// The one before, different in one thing: snapshots end before the sessions that ended without their node's word.
 const FORMAT_WITHOUT_ENDS: u8 = 7;
-/// The format before that differs in one thing: snapshots end before the decisions, the groups, the moves without slots and the numbers of
-/// resumes.
+/// The one before, different in one thing: snapshots end before the decisions, the groups, the moves without slots and the
+/// numbers of resumes.
 const FORMAT_WITHOUT_DECISIONS: u8 = 6;
-/// The format before that differs in one thing: snapshots end before the pools.
+/// The one before, different in one thing: snapshots end before the pools.
 const FORMAT_WITHOUT_POOLS: u8 = 5;
-/// The format before that differs in one thing: snapshots end before the cluster.
+/// The one before, different in one thing: snapshots end before the cluster.
 const FORMAT_WITHOUT_CLUSTER: u8 = 4;
-/// The format before: one node, which owns everything in epochs.
+/// The one before: one node, which owns everything in epochs.
 const FORMAT_OF_EPOCHS: u8 = 3;
-/// The format before that differs in one thing: snapshots end before the key of receipts.
+/// The one before, different in one thing: snapshots end before the key of receipts.
 const FORMAT_WITHOUT_KEY: u8 = 2;
 
 impl Entry {
@@ -42,7 +42,7 @@ impl Entry {
         }
     }
 
-    /// What the log says of it.
+    /// What the log says about it.
     pub(crate) fn stamp(&self, logged: &Committed) -> Stamp {
         let origin = logged.origin.map(|origin| Origin {
             node: NodeId(origin.node),
@@ -57,19 +57,19 @@ impl Entry {
     }
 }
 
-/// A value as the log and its snapshots keep it.
+/// A value as the log and its snapshots store it.
 pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
     write(value, Vec::new())
 }
 
-/// As [`written`], in the memory of something that is no longer wanted.
+/// Like [`written`], reusing the memory of `bytes`.
 pub(super) fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.clear();
     bytes.push(FORMAT);
     postcard::to_extend(value, bytes).expect("records are plain data and memory grows")
 }
 
-/// Reads what [`written`] made. The sentence says why not.
+/// Reads what [`written`] made. The error says what is wrong.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
         [
@@ -85,8 +85,8 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String>
     }
 }
 
-/// Applies an entry of the log that a start finds; the sentence says why it cannot be read. What was refused then is
-/// refused again.
+/// Applies an entry of the log that a start finds; the error says why it cannot be read. What was refused then is refused
+/// again.
 pub(crate) fn replay(
     replicated: &mut Replicated,
     logged: &Committed,
@@ -108,14 +108,14 @@ pub(crate) fn replay(
     }
 }
 
-/// Reads a snapshot. In one from before there were receipts the key is missing: the next entry of the log brings it.
+/// Reads a snapshot. One from before there were receipts lacks their key: the next entry of the log brings it.
 pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
     match bytes {
         [FORMAT_OF_EPOCHS, rest @ ..] => decoded::<before::Records>(rest).map(Into::into),
         [FORMAT_WITHOUT_KEY, rest @ ..] => {
             decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
         }
-        // A cluster without an identity and without nodes, no pools, no decisions and no groups.
+        // A cluster without identity and nodes, no pools, no decisions and no groups.
         [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 10][..]].concat()),
         [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 8][..]].concat()),
         [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 6][..]].concat()),

@@ -1,5 +1,5 @@
-//! What the local half tells is passed on: answers to those who wait, pushes to holders, messages to channels, and to
-//! the log what only the log can do.
+//! Passes on what the local half reports: answers to those who wait, pushes to holders, messages to channels, and to the log
+//! what only the log can do.
 
 use testigo_core::{
     Change, Event, Fence, Index, Loss, Mode, SessionId, Settled, Shard, Span, Start, Ticket,
@@ -11,7 +11,7 @@ use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
 impl House {
-    /// Passes on everything that has happened since the last time.
+    /// Passes on everything that has happened since the last call.
     pub(crate) fn pass_on(&mut self) {
         self.pass_on_slots();
         self.pass_on_chapters();
@@ -116,7 +116,7 @@ impl House {
         }
     }
 
-    /// Which start of this node it is.
+    /// This node's start.
     pub(crate) fn start(&self) -> Start {
         self.own.1
     }
@@ -159,13 +159,13 @@ impl House {
         let _ = self.submit(renewed, Answers::Nobody);
     }
 
-    /// The end of a session that was silent for too long, as it lives now.
+    /// The end of a session that was silent for too long, resting on its present home.
     fn close_change(&self, session: SessionId) -> Change {
         let home = self.home_index(session);
         Change::CloseSession { session, home }
     }
 
-    /// The end of a session that its client asks for, or somebody else.
+    /// The end of a session that its client, or somebody else, asks for.
     pub(crate) fn end_change(&self, session: SessionId, asked: bool) -> Change {
         let home = self.home_index(session);
         Change::EndSession {
@@ -180,8 +180,8 @@ impl House {
         record.map_or(Index::default(), |record| record.home.index)
     }
 
-    /// A session is no more, and whoever still sits there is told. A connection that has nothing but slots goes on with them: it
-    /// held nothing when the node's lease was over.
+    /// A session has ended; tells whoever sits there. A connection that has only slots keeps them: it held nothing else when
+    /// the node's lease was over.
     pub(super) fn session_ended(&mut self, session: SessionId) {
         let goes_on = session.is_implicit() && self.services.desk().has(session);
         match self.seats.remove(&session) {
@@ -204,7 +204,7 @@ impl House {
         }
     }
 
-    /// The end of a wait that blocks nobody.
+    /// Pushes the end of a wait that blocks nobody.
     pub(crate) fn push_settled(
         &mut self,
         session: SessionId,
@@ -247,7 +247,7 @@ impl House {
                     SessionEvent::Suspect => {
                         vec![Reply::text("suspect"), Reply::number(session.number())]
                     }
-                    // A connection hears of groups by their channels.
+                    // A connection hears of groups on their channels.
                     SessionEvent::Group(_) | SessionEvent::Ended => return,
                 };
                 self.push(id, words);
@@ -269,7 +269,7 @@ pub(crate) fn fence_reply(fence: Fence) -> Reply {
     Reply::number(fence.0)
 }
 
-/// A mode in the words of the request that it came from; one without words is exclusive.
+/// A mode in the words of its request; one without words is exclusive.
 pub(crate) fn mode_words(mode: &Mode) -> String {
     match mode {
         Mode::Exclusive => "EXCLUSIVE".into(),

@@ -2,7 +2,7 @@
 
 use super::cluster_tests::{World, number};
 
-/// What is about gates, sessions, flows and jobs, given by one client after the other. `{g}` is a gate, `{f}` a flow, `{j}` the
+/// Commands about gates, sessions, flows and jobs, which one client gives in order. `{g}` is a gate, `{f}` a flow, `{j}` the
 /// last job, `{a}` its last attempt, `{s}` a session that another client has opened.
 const SCRIPT: &[&str] = &[
     "GATE CREATE {g} SHARED",
@@ -143,7 +143,7 @@ const SCRIPT: &[&str] = &[
     "SESSION INFO",
 ];
 
-/// Commands that are about the connection or the node that it is with, and so are the same nowhere.
+/// Commands about the connection or its node, whose answers differ everywhere.
 const OF_THE_NODE: &[&str] = &[
     "SESSION OPEN",
     "CLIENT ID",
@@ -165,7 +165,7 @@ const OF_THE_NODE: &[&str] = &[
     "QUIT",
 ];
 
-/// Gives the script at a node, with everything that it is about owned by node 2. Numbers are of the run.
+/// Gives the script at a node. Node 2 owns everything that it is about. Numbers are replaced by their order in the run.
 fn played(world: &mut World, id: u64, variant: &str) -> Vec<String> {
     let (gate, flow) = (format!("gate-{variant}"), format!("flow-{variant}"));
     for name in [&gate, &format!("{gate}-2"), &format!("no-such-{gate}")] {
@@ -237,7 +237,7 @@ fn every_command_is_answered_elsewhere_as_by_the_owner() {
         .filter(|(owner, other)| owner != other);
     let differ: Vec<_> = differ.collect();
     assert!(differ.is_empty(), "{differ:#?}");
-    // Nothing that the wire has was forgotten.
+    // No command of the wire is missing.
     let wire = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/wire.md"));
     let wire = wire.unwrap();
     let rows = wire.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -1,5 +1,5 @@
-//! Pools that a process group shares: what the group says is heard, what must be kept is on disk before anything that
-//! follows from it is told, and whoever created or deleted a pool is answered.
+//! Pools that a process group shares: receives what the group says, writes to disk what must be kept before anything that
+//! follows from it is told, and answers those who created or deleted a pool.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const FIRST_TAG: u64 = 1 << 62;
 
 /// Multicasts to a process group, in order.
 pub(crate) trait Multicast: std::fmt::Debug + Send + Sync {
-    /// Soon, from another thread.
+    /// Sends soon, from another thread.
     fn multicast(&self, messages: Vec<Vec<u8>>);
 }
 
@@ -36,12 +36,12 @@ pub(super) struct GroupWire {
     leaves: bool,
 }
 
-/// Where a member of a group keeps what outlives it.
+/// The file in which a member of a group keeps what outlives it.
 fn group_file(data: &Path) -> PathBuf {
     data.join("corosync-pools.json")
 }
 
-/// What was kept; nothing if there is no such file.
+/// What was kept; empty if there is no such file.
 fn kept_pools(file: &Path) -> io::Result<Kept> {
     let wrong = |error: &dyn std::fmt::Display| {
         let why = format!("{} cannot be read: {error}", file.display());
@@ -98,7 +98,7 @@ impl House {
         self.services.group.as_deref()
     }
 
-    /// Takes in what the group says.
+    /// Receives what the group says.
     #[cfg(feature = "corosync")]
     pub(crate) fn hear_group(&mut self, events: Vec<GroupEvent>) {
         let now = self.now;
@@ -113,8 +113,8 @@ impl House {
         }
     }
 
-    /// The node stops: from now on it neither donates nor is given anything. Whoever loses a connection here may not know yet
-    /// that its slots are not its own any more.
+    /// The node stops: from now on it neither donates slots nor receives any. A client that loses its connection here may not
+    /// know yet that its slots no longer belong to it.
     pub(super) fn end_sharing(&mut self) {
         if let Some(wire) = &mut self.wire_to_group {
             wire.leaves = self.services.desk().is_unused();
@@ -128,7 +128,7 @@ impl House {
         wire.is_some_and(|wire| wire.leaves)
     }
 
-    /// Does what the group's member wants done: first of all its disk.
+    /// Does what the group's member wants done, starting with the disk.
     pub(super) fn pass_on_group(&mut self) {
         let (Some(group), Some(wire)) = (&mut self.services.group, &mut self.wire_to_group) else {
             return;
@@ -137,7 +137,7 @@ impl House {
         if out.keep
             && let Err(error) = keep(&wire.file, group.kept())
         {
-            // Others were promised that this is on disk.
+            // The others were promised that this is on disk.
             panic!("{}: {error}", wire.file.display());
         }
         if !out.messages.is_empty() && !self.stopping {
@@ -161,7 +161,7 @@ impl House {
         }
     }
 
-    /// Creates a pool in the group; false if it is there.
+    /// Creates a pool in the group; false if it exists.
     pub(crate) fn create_in_group(
         &mut self,
         id: ClientId,
@@ -194,7 +194,7 @@ impl House {
         self.pass_on_group();
     }
 
-    /// Refuses to put a pool onto the log where a group has the pools.
+    /// Refuses to create a pool in the log if a group has the pools.
     pub(crate) fn check_log_has_pools(&self) -> Result<(), Refusal> {
         let why = "Corosync has the pools of this node: POOL CREATE and POOL DELETE over RESP";
         match self.services.group {

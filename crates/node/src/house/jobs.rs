@@ -1,4 +1,4 @@
-//! Who a connection is to a flow, and what it may do with the flow's jobs.
+//! Which process of a flow a connection is, and what it may do with the flow's jobs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Presented {
 }
 
 impl Presented {
-    /// A process has to do with its own flow and no other, whatever its user may do.
+    /// A process has access to its own flow only, whatever its user may do.
     pub(crate) fn check_flow(&self, flow: &str) -> Result<(), Refusal> {
         match *self.flow == *flow {
             true => Ok(()),
@@ -48,7 +48,7 @@ impl House {
             process: Name::new(process)?,
         };
         let user = self.user(id)?;
-        // By its name alone: who may not be the process does not learn whether there is one.
+        // By name alone: a user that may not be the process does not learn whether it exists.
         user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
         let shown = user.may(users::Deed::Show, flow);
         let scheme = match self.replicated().flow(flow) {
@@ -110,7 +110,7 @@ impl House {
         self.connections.client(id)?.presented.as_ref()
     }
 
-    /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
+    /// Whether a connection may do this with a queue: as a process what the graph allows, otherwise as an administrator.
     pub(crate) fn allow_job(
         &self,
         id: ClientId,
@@ -126,8 +126,8 @@ impl House {
         flow.allows(&presented.process, act, queue)
     }
 
-    /// As [`House::allow_job`], for what begins something: a create or a take. Whoever may not be the process any more only
-    /// finishes what it has in hand.
+    /// Like [`House::allow_job`], for a create or a take, which begin something. A connection that may no longer be the
+    /// process can only finish what it has in hand.
     pub(crate) fn allow_new_job(
         &self,
         id: ClientId,
@@ -145,7 +145,7 @@ impl House {
         }
     }
 
-    /// A flow changed: whoever waits for jobs of a queue that it may not take from any more does so in vain.
+    /// A flow was changed: ends waits for jobs of queues from which the connection may no longer take.
     pub(super) fn end_forbidden_takes(&mut self) {
         let takes = self.tickets.iter().filter_map(|(ticket, waiter)| {
             let Waiter::Blocked(id) = waiter else {
@@ -165,18 +165,18 @@ impl House {
         }
     }
 
-    /// What only an administrator of a queue may do: a user with that right, or one that the queue names.
+    /// Checks for an administrator of a queue: a user with that right, or one that the queue names.
     pub(crate) fn administer(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         self.no_process(id)?;
         let (user, known) = (self.user(id)?, self.known(queue)?);
-        // Whoever administers the node does so with every queue; the name is made only where it matters.
+        // An administrator of the node administers every queue; the queue's name is built only if it matters.
         match user.may(users::Deed::Admin, "") || known.rule.users.contains(user.name()) {
             true => Ok(()),
             false => user.check(users::Deed::Admin, &self.queue_name(queue)),
         }
     }
 
-    /// A process does the work of its flow and nothing else.
+    /// Refuses a process: it does the work of its flow and nothing else.
     pub(crate) fn no_process(&self, id: ClientId) -> Result<(), Refusal> {
         match self.presented(id) {
             None => Ok(()),
@@ -196,7 +196,7 @@ impl House {
             .ok_or_else(|| refuse(Word::NoQueue, "the queue was deleted just now"))
     }
 
-    /// Who a connection is, for a job's history.
+    /// A connection's name in a job's history.
     pub(crate) fn signature(&mut self, id: ClientId) -> Arc<str> {
         let Some(client) = self.connections.client_mut(id) else {
             return Arc::from("");
@@ -216,21 +216,21 @@ impl House {
         signature
     }
 
-    /// Nothing came of what a connection wanted of these jobs.
+    /// Undoes what a connection wanted of these jobs.
     pub(crate) fn withdraw(&mut self, id: ClientId, jobs: impl IntoIterator<Item = JobId>) {
         for job in jobs {
-            // The log may have moved it meanwhile.
+            // The log may have moved the job meanwhile.
             let _ = self.ask(self.identity(id), &Command::Withdraw { job });
         }
     }
 
-    /// A session leaves in good order: its jobs wait again, and none counts a death.
+    /// A session leaves cleanly: its jobs wait again, without counting a death.
     pub(crate) fn give_back_all(&mut self, session: SessionId) {
         self.count_all_back(session);
         let _ = self.ask(session, &Command::GiveBackAll);
     }
 
-    /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.
+    /// A connection has got a job: counts that, and makes the reply to `JOB TAKE`.
     pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
         self.visit_took(id, taken);
         let by = self.signature(id);
@@ -257,7 +257,7 @@ impl House {
         ])
     }
 
-    /// The shard of the queue in which a job lies; of one in hand here also when the log is behind.
+    /// The shard of a job's queue; for a job in hand here also if the log is behind.
     pub(crate) fn job_shard(&self, job: JobId) -> Option<Shard> {
         if let Some(estate) = self.services.estate() {
             return estate.job_shard(self.replicated(), job);
@@ -266,7 +266,7 @@ impl House {
         Some(self.replicated().queue(queue)?.shard())
     }
 
-    /// A queue's whole name as a reply.
+    /// A queue's full name as a reply.
     pub(crate) fn queue_reply(&self, queue: QueueId) -> Reply {
         match self.replicated().queue(queue) {
             Some(queue) => Reply::QueueName {
@@ -277,7 +277,7 @@ impl House {
         }
     }
 
-    /// A queue's whole name, `flow/queue`.
+    /// A queue's full name, `flow/queue`.
     pub(crate) fn queue_name(&self, queue: QueueId) -> String {
         match self.replicated().queue(queue) {
             Some(queue) => format!("{}/{}", queue.flow, queue.name),
@@ -286,7 +286,7 @@ impl House {
     }
 }
 
-/// What a queue is called that is no more. No name has a blank.
+/// The name of a queue that is gone. No real name has a space.
 const DELETED_QUEUE: &str = "a deleted queue";
 
 /// A body, unless it is too large.

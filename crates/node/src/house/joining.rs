@@ -1,9 +1,9 @@
-//! How far a node is on its way into its cluster.
+//! How far a node has come in joining its cluster.
 
 use super::House;
 
 impl House {
-    /// What a node that joins a cluster waits for; nothing for one that is alone, is a voter in a view, or stops.
+    /// What a joining node waits for; `None` if the node is alone, is a voter in a view, or is stopping.
     pub(crate) fn joining(&self) -> Option<String> {
         let member = self.member().filter(|_| !self.is_stopping())?;
         let own = self.own.0.0;

@@ -1,4 +1,4 @@
-//! Answers that are held back for a while.
+//! Replies that are held back for a while.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{ClientId, House, Member};
 use crate::commands::Attempt;
 use crate::wire::Reply;
 
-/// What is held back, by when it is due. A blocked connection has at most one.
+/// Held-back replies by when they are due. A blocked connection has at most one.
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     answers: BTreeMap<(u64, ClientId), Due>,
@@ -14,14 +14,14 @@ pub(super) struct HeldBack {
 
 #[derive(Debug)]
 enum Due {
-    /// An answer, and whether the connection is closed then.
+    /// A reply, and whether the connection is closed then.
     Answer(Reply, bool),
-    /// A password that is looked at then.
+    /// A password to be checked then.
     Attempt(Attempt),
 }
 
 impl House {
-    /// Answers a blocked connection at a later time, and closes it then if it is to be closed.
+    /// Answers a blocked connection at a later time, and perhaps closes it then.
     pub(crate) fn answer_later(&mut self, due: u64, id: ClientId, reply: Reply, close: bool) {
         let due = (due, id);
         self.held_back
@@ -29,7 +29,7 @@ impl House {
             .insert(due, Due::Answer(reply, close));
     }
 
-    /// Looks at a blocked connection's password at a later time.
+    /// Checks a blocked connection's password at a later time.
     pub(crate) fn attempt_later(&mut self, due: u64, id: ClientId, attempt: Attempt) {
         let due = (due, id);
         self.held_back.answers.insert(due, Due::Attempt(attempt));
@@ -56,10 +56,10 @@ impl House {
         }
     }
 
-    /// When something is due next, if nothing happens before.
+    /// When something is next due, if nothing happens before.
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
-        // Whoever has given its lease back asks for none.
+        // A node that has given its lease back asks for none.
         let gave_back = self.member().is_some_and(Member::gave_back);
         let local = self.services.next_deadline().filter(|_| !gave_back);
         let own = self.submissions.own_due(self.now);

@@ -1,5 +1,5 @@
-//! What houses of a cluster say to each other, on the links between their starts. A letter is postcard behind a byte that says
-//! which version wrote it; one that is longer than a link takes at once travels in parts.
+//! What houses of a cluster say to each other, on the links between their starts. A letter is postcard after a byte with the
+//! version that wrote it; one that is too long for a link's payload travels in parts.
 
 use serde::{Deserialize, Serialize};
 use testigo_core::Newcomer;
@@ -15,42 +15,42 @@ use super::visits::{Call, Replied};
 pub(crate) enum Letter {
     /// From one estate to another.
     Estate(Frame),
-    /// The sender stops: it has handed over what it owned, and everything that it had to report is on this link before this.
-    /// To be answered with [`Letter::Heard`].
+    /// The sender stops: it has handed over what it owned, and everything that it had to report is on this link before this
+    /// letter. Answer with [`Letter::Heard`].
     Leaving,
-    /// Everything on this link up to [`Letter::Leaving`] was taken.
+    /// Everything on this link up to [`Letter::Leaving`] was received.
     Heard,
-    /// To the leader: the sender does not act any more. Nobody need wait for its lease.
+    /// To the leader: the sender no longer acts, so nobody need wait for its lease.
     GivesBack,
-    /// A client of the sender gives a command that the receiver is to carry out.
+    /// The receiver is to carry out a command of one of the sender's clients.
     Call(Box<Call>),
-    /// What became of a call.
+    /// The outcome of a call.
     Reply {
-        /// Which one.
+        /// The call.
         call: u64,
-        /// What.
+        /// Its outcome.
         replied: Replied,
     },
     /// Nobody waits for a call any more. It is answered nevertheless.
     CallOff {
-        /// Which one.
+        /// The call.
         call: u64,
     },
-    /// The sender needs shards of the receiver, for a unit of work.
+    /// The sender needs shards of the receiver for a unit of work.
     Want {
-        /// Which.
+        /// The shards.
         shards: Vec<Shard>,
     },
     /// Clients of the sender listen to channels, or none does any more.
     Listens {
-        /// Whether some do.
+        /// Whether any do.
         listens: bool,
     },
     /// Something has happened at a gate of the sender.
     Publish {
-        /// Which gate, or which election.
+        /// The gate or election.
         gate: String,
-        /// What is told on its channel.
+        /// The message on its channel.
         message: Vec<u8>,
     },
     /// To the leader: a node wants to become a member.
@@ -59,12 +59,12 @@ pub(crate) enum Letter {
     Chapter(Box<ChapterLetter>),
 }
 
-/// The version of what is written.
+/// The version of the encoding.
 const VERSION: u8 = 1;
-/// A part with more behind it.
+/// Set in a part that is not the last.
 const PART: u8 = 0x80;
 
-/// The payloads that a letter travels in.
+/// The payloads of a letter.
 pub(crate) fn payloads(letter: &Letter) -> Vec<Vec<u8>> {
     let bytes = postcard::to_stdvec(letter).expect("letters can be written");
     let parts = bytes.chunks(PAYLOAD_BYTES_MAX - 1);
@@ -76,12 +76,12 @@ pub(crate) fn payloads(letter: &Letter) -> Vec<Vec<u8>> {
     parts.collect()
 }
 
-/// What has come of letters whose last part is not there.
+/// The parts so far of a letter whose last part has not come.
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<u8>);
 
 impl Parts {
-    /// A payload has come: with the last one, the letter. The sentence says what is wrong with it.
+    /// Adds a payload; returns the letter if this was its last. The error says what is wrong with it.
     pub(crate) fn take(&mut self, payload: &[u8]) -> Result<Option<Letter>, String> {
         let Some((head, part)) = payload.split_first() else {
             return Err("it is empty".into());

@@ -1,7 +1,7 @@
-//! The house: everybody who talks to the node ([`Connections`]), both halves of `core` ([`Services`]), the log
-//! ([`Submissions`]), and what leads from one to another. It starts no thread, and does no I/O but for one short file that is
-//! not flushed ([`KeptTouches`]); the reactor, an embedded caller or another door takes its lock, says what is asked, and
-//! leaves. What others are to be told stands in their outboxes then.
+//! The house: the clients of the node ([`Connections`]), both halves of `core` ([`Services`]), the log ([`Submissions`]), and
+//! what connects them. It starts no thread, and does no I/O except for one short file that is not flushed ([`KeptTouches`]).
+//! The reactor, an embedded caller or another front door takes its lock, gives it a command, and lets go. What others are to
+//! be told is then in their outboxes.
 
 #[cfg(test)]
 mod agreeing_tests;
@@ -125,39 +125,39 @@ use visits::Visits;
 /// The state of a running node.
 #[derive(Debug)]
 pub(crate) struct House {
-    /// Which start of which node this is.
+    /// This node and its start.
     own: Peer,
     clock: Clock,
     /// The time of the present turn.
     now: u64,
     /// When the reactor's last turn began.
     turned: u64,
-    /// Who is there, and what they are to be sent.
+    /// The connections, and what they are to be sent.
     pub(crate) connections: Connections,
     /// Both halves.
     pub(crate) services: Services,
-    /// What was handed to the log and is not answered.
+    /// What was handed to the log and has not been answered.
     pub(crate) submissions: Submissions,
-    /// Nothing alone.
+    /// `None` if the node is alone.
     member: Option<Box<Member>>,
     /// The way to the process group that shares the pools, if one does.
     wire_to_group: Option<group::GroupWire>,
     /// Callers in this process that listen to groups.
     group_listeners: deliveries::GroupListeners,
-    /// The node's parts of groups that are ordered by an algorithm.
+    /// The node's parts of groups that an algorithm orders.
     chapters: chapters::HouseChapters,
     users: Arc<Users>,
-    /// Below which directory flows keep the files of their jobs.
+    /// The directory below which flows keep the files of their jobs.
     files_root: Option<PathBuf>,
-    /// Who guesses passwords.
+    /// Users and addresses whose passwords are not checked for a while.
     guesses: Guesses,
-    /// Works out hashed passwords, if there are any.
+    /// Checks hashed passwords, if there are any.
     checker: Option<Checker>,
     held_back: HeldBack,
     slices: Slices,
-    /// What other nodes carry out for this one, and it for them.
+    /// What other nodes carry out for this one, and this one for them.
     visits: Visits,
-    /// Where it is written down what sessions may hold, until the house ends.
+    /// Where it is recorded what sessions may hold, until the house ends.
     touches: Option<KeptTouches>,
     snapshots: Snapshots,
     /// Who waits for the end of a vote on a pool's deletion.
@@ -167,10 +167,10 @@ pub(crate) struct House {
     tickets: FxHashMap<Ticket, Waiter>,
     /// Makes receipts, once the log has their key.
     receipts: Option<Receipts>,
-    /// What requests that wait want to be told of their grants.
+    /// What waiting requests want to be told about their grants.
     wanted: FxHashMap<Ticket, Wanted>,
     next_instant: u64,
-    /// The deadline that the reactor sleeps for. An earlier one must wake it.
+    /// The deadline until which the reactor sleeps. An earlier one must wake it.
     sleeps_until: u64,
     stopping: bool,
     counters: Counters,
@@ -179,18 +179,18 @@ pub(crate) struct House {
     terms: Terms,
     /// How ownership has moved.
     moves: Moves,
-    /// A backup that somebody fetches.
+    /// A backup that somebody is fetching.
     pub(crate) backup: Option<Drawn>,
 }
 
 /// Who is told how a wait ended.
 #[derive(Debug)]
 enum Waiter {
-    /// A connection that does nothing else meanwhile.
+    /// A connection that is blocked meanwhile.
     Blocked(ClientId),
-    /// A connection that has asked another node for what needs no wait, and does nothing else meanwhile.
+    /// A connection that waits, blocked, for another node's answer to a request that does not wait for a gate or a job.
     Asking(ClientId, Asking),
-    /// As that, a caller in this process.
+    /// The same for a caller in this process.
     EmbeddedAsking(Arc<Completion<Result<Answered, Refusal>>>),
     /// A caller in this process.
     Embedded(Arc<Completion<Settled>>),
@@ -200,7 +200,7 @@ enum Waiter {
     EmbeddedSlots(Arc<Completion<Vec<SlotTaken>>>),
 }
 
-/// What the doors have done so far.
+/// What the front doors have done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) commands: u64,
@@ -211,9 +211,9 @@ pub(crate) struct Counters {
 /// What makes a house a member of a cluster.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    /// For how long it goes on without hearing from a majority.
+    /// How long it acts without hearing from a majority.
     pub(crate) lease_ms: u64,
-    /// Where this node is reached.
+    /// The address of this node.
     pub(crate) address: Address,
     /// How far the engine's log is applied.
     pub(crate) delivered: u64,
@@ -304,7 +304,7 @@ impl House {
         self.services.replicated()
     }
 
-    /// Which start of which node this is.
+    /// This node and its start.
     pub(crate) fn own(&self) -> Peer {
         self.own
     }
@@ -322,7 +322,7 @@ impl House {
         &self.users
     }
 
-    /// Who guesses passwords.
+    /// Users and addresses whose passwords are not checked for a while.
     pub(crate) fn guesses(&self) -> &Guesses {
         &self.guesses
     }
@@ -331,7 +331,7 @@ impl House {
         &mut self.guesses
     }
 
-    /// Whether hashed passwords can be worked out.
+    /// Whether hashed passwords can be checked.
     pub(crate) fn checks_apart(&self) -> bool {
         self.checker.is_some()
     }
@@ -340,7 +340,7 @@ impl House {
         self.checker = Some(checker);
     }
 
-    /// Has a hashed password worked out; false if that cannot be done now.
+    /// Has a hashed password checked in another thread; false if that is not possible now.
     pub(crate) fn check_apart(&self, claim: Claim) -> bool {
         let checker = self.checker.as_ref();
         checker.is_some_and(|checker| checker.take(claim))
@@ -350,7 +350,7 @@ impl House {
         self.files_root.as_deref()
     }
 
-    /// How the flows have been doing.
+    /// How the flows are doing.
     pub(crate) fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -367,7 +367,7 @@ impl House {
         self.counters.commands += 1;
     }
 
-    /// It is served, and counted, once more.
+    /// The command is served, and counted, once more.
     pub(crate) fn uncount_command(&mut self) {
         self.counters.commands -= 1;
     }
@@ -378,7 +378,7 @@ impl House {
         self.snapshot_if_due();
     }
 
-    /// A turn begins: what is due happens, except that silence is judged only when everybody was heard.
+    /// Begins a turn: does what is due, but judges silence only when everybody was heard.
     pub(crate) fn begin_turn(&mut self) {
         self.look_at_the_clock();
         let gap_ms = self.now.saturating_sub(self.turned);
@@ -395,8 +395,8 @@ impl House {
         self.submissions.submit_own(self.now);
     }
 
-    /// Ends the sessions that have been silent for too long. All that was said before `heard_until` has been heard.
-    /// Says whether it had to look at one.
+    /// Ends the sessions that have been silent for too long. Everything said before `heard_until` has been heard. Says
+    /// whether it had to look at any.
     pub(crate) fn judge_silence(&mut self, heard_until: u64) -> bool {
         if self
             .local()
@@ -412,13 +412,13 @@ impl House {
         true
     }
 
-    /// The longest sleep between two turns: while sessions may run out, the node looks up often enough to know that it
-    /// was there.
+    /// The longest sleep between two turns. While sessions may run out, the node wakes often enough to know that it was
+    /// there.
     pub(crate) fn sleep_ms_max(&self) -> Option<u64> {
         self.local().next_silence().map(|_| NAP_MS_MAX)
     }
 
-    /// Reads the clock for a caller that is not the reactor's turn.
+    /// Reads the clock for a caller outside of the reactor's turn.
     pub(crate) fn look_at_the_clock(&mut self) {
         self.now = self.clock.now();
         self.connections.tell_time(self.now);
@@ -429,7 +429,7 @@ impl House {
         self.sleeps_until = deadline.unwrap_or(u64::MAX);
     }
 
-    /// Whether the reactor must be woken for what a caller outside of it has done.
+    /// Whether the reactor must be woken for what another caller has done.
     pub(crate) fn needs_the_reactor(&mut self) -> bool {
         let due = self.next_deadline().unwrap_or(u64::MAX);
         let sooner = due < self.sleeps_until;
@@ -439,7 +439,7 @@ impl House {
         sooner || !self.connections.is_quiet() || self.long_work_due_ms() == Some(0)
     }
 
-    /// A ticket for a request that was settled at once. Those of real waits are counters that never get so far.
+    /// A ticket for a request that was settled at once. Those of real waits are counters that never get that far.
     pub(crate) fn instant_ticket(&mut self) -> u64 {
         self.next_instant += 1;
         self.next_instant
@@ -447,8 +447,8 @@ impl House {
 }
 
 const INSTANT: u64 = 1 << 52;
-/// Where two turns lie further apart than this, the node was not there: it was stopped, starved, or busy with one thing.
-/// That time is nobody's silence.
+/// If two turns lie further apart than this, the node was not there: it was stopped, starved, or busy with one thing. That
+/// time counts as nobody's silence.
 const ABSENT_MS: u64 = 100;
-/// Below [`ABSENT_MS`] by more than a timer is late.
+/// Below [`ABSENT_MS`], by more than a timer is late.
 const NAP_MS_MAX: u64 = 75;

@@ -1,4 +1,4 @@
-//! Whose a session is, and who sees it.
+//! To whom a session belongs, and who may see it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{House, Seat, Slice};
 use crate::users::{Deed, User};
 
 impl House {
-    /// The user that a session belongs to; nothing if there is no such session.
+    /// The user to whom a session belongs; `None` if there is no such session.
     pub(crate) fn owner(&self, session: SessionId) -> Option<&str> {
         if let Some(record) = self.replicated().session(session) {
             return Some(record.user.as_deref().unwrap_or(User::DEFAULT));
@@ -19,46 +19,46 @@ impl House {
         }
     }
 
-    /// Whether a user may take up or end a session: its own, or everybody's as an administrator. What does not exist is
-    /// refused elsewhere.
+    /// Whether a user may resume or end a session: its own, or anybody's as an administrator. A session that does not exist
+    /// is refused elsewhere.
     pub(crate) fn commands(&self, user: &User, session: SessionId) -> bool {
         let owner = self.owner(session);
         owner.is_none_or(|owner| owner == user.name()) || user.may(Deed::Admin, "")
     }
 
-    /// Whether a user sees a session: its own, or all if it may see all names.
+    /// Whether a user may see a session: its own, or all if it may see all names.
     fn sees_session(&self, user: &User, session: SessionId) -> bool {
         user.may(Deed::Show, "") || self.owner(session) == Some(user.name())
     }
 
-    /// Whether a queue belongs to this node.
+    /// Whether this node owns a queue.
     pub(crate) fn owns_queue(&self, queue: QueueId) -> bool {
         let queue = self.replicated().queue(queue);
         queue.is_some_and(|queue| self.services.owns(queue.shard()))
     }
 
-    /// Whether a name belongs to this node.
+    /// Whether this node owns a name.
     pub(crate) fn owns_name(&self, name: &str) -> bool {
         self.services.estate().is_none() || self.services.owns(Shard::of(name))
     }
 
-    /// Whether each node may know a part of a gate: its ownership travels by an algorithm.
+    /// Whether each node may know a part of a gate, because an algorithm moves its ownership.
     pub(crate) fn is_spread(&self, gate: &str) -> bool {
         let estate = self.services.estate();
         estate.is_some_and(|estate| estate.is_spread(self.replicated(), gate))
     }
 
-    /// Whether this node has something to say of a gate: it owns it, or knows a part of it.
+    /// Whether this node can show anything of a gate: it owns the gate, or knows a part of it.
     pub(crate) fn shows_gate(&self, gate: &str) -> bool {
         self.owns_name(gate) || self.is_spread(gate)
     }
 
-    /// The number of this member; none alone.
+    /// The number of this member; `None` alone.
     pub(crate) fn member_number(&self) -> Option<u64> {
         self.services.estate().map(|_| self.own.0.0)
     }
 
-    /// The number of the member that owns a shard; none alone.
+    /// The number of the member that owns a shard; `None` alone.
     pub(crate) fn owner_number(&self, shard: Shard) -> Option<u64> {
         self.services.estate()?;
         let title = self.replicated().ownership().title(shard)?;
@@ -72,7 +72,7 @@ impl House {
         others.filter(|node| *node != self.own.0.0).collect()
     }
 
-    /// A gate's people are called as the log calls them: its owner's books have no labels of sessions that live elsewhere.
+    /// Labels the sessions at a gate as the log does: its owner's books have no labels of sessions that live elsewhere.
     pub(crate) fn label_people(&self, gate: &mut GateView) {
         for holder in &mut gate.holders {
             self.label(holder.session, &mut holder.label);
@@ -82,7 +82,7 @@ impl House {
         }
     }
 
-    /// As that, one of them.
+    /// The same for one session.
     pub(crate) fn label(&self, session: SessionId, label: &mut Option<String>) {
         if label.is_none() && self.services.estate().is_some() {
             let record = self.replicated().session(session);
@@ -90,12 +90,12 @@ impl House {
         }
     }
 
-    /// Whether a session is at home here. Alone all are.
+    /// Whether a session's home is here. Alone, every session's is.
     fn hosts(&self, session: SessionId) -> bool {
         self.services.estate().is_none() || self.home_of(session) == Some(self.own)
     }
 
-    /// A session that a user sees. Names that it may not see are left out.
+    /// A session, without the names that the user may not see.
     pub(crate) fn session_for(&self, user: &User, session: SessionId) -> Option<SessionView> {
         let mut view = self.services.session_view(session)?;
         if !user.may(Deed::Show, "") {
@@ -106,17 +106,17 @@ impl House {
     }
 }
 
-/// The sessions that a user sees, looked for a slice at a time.
+/// The sessions that a user may see, searched one slice at a time.
 #[derive(Debug, Default)]
 pub(crate) struct SeenSessions {
     pub(crate) ids: BTreeSet<SessionId>,
-    /// Those that are at home here, also those that the user does not see.
+    /// How many sessions have their home here, seen or not.
     pub(crate) hosted: usize,
     at: usize,
 }
 
 impl SeenSessions {
-    /// Looks on; true when all were looked at.
+    /// Searches on; true when all were looked at.
     pub(crate) fn look(&mut self, house: &House, user: &User, slice: &mut Slice) -> bool {
         let end = house.local().session_places();
         let places = slice.places(&mut self.at, end);

@@ -1,4 +1,4 @@
-//! Several changes of one connection on their way through the log at once.
+//! Several changes of one connection on their way through the log at the same time.
 
 use super::tests::Stage;
 use super::*;
@@ -8,7 +8,7 @@ use crate::wire::{Frame, Framer, Progress};
 use testigo_core::{Change, SharedLimits};
 
 impl Stage {
-    /// Gives a command and says what came of it.
+    /// Gives a command; returns its outcome.
     fn serve(&mut self, client: ClientId, command: &str) -> Turn {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
@@ -77,7 +77,7 @@ fn a_change_that_would_be_refused_is_judged_when_those_before_it_are_done() {
     let held = stage.take(client, "orders");
     let pass = format!("JOB PASS {held} shop/priced");
     assert_eq!(stage.serve(client, &pass), Turn::Done);
-    // Until the pass is done the queue is full, and the job is nobody's to delete.
+    // Until the pass is done the queue is full, and nobody can delete the job.
     let (create, delete) = ("JOB CREATE shop/orders * new", format!("JOB DELETE {held}"));
     assert_eq!(stage.serve(client, create), Turn::NotYet);
     assert_eq!(stage.serve(client, &delete), Turn::NotYet);

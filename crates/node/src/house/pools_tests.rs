@@ -1,4 +1,4 @@
-//! Pools in houses of a cluster: sessions that go elsewhere with slots, and nodes that are removed.
+//! Pools in houses of a cluster: sessions that move with slots, and nodes that are removed.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ fn a_node_is_not_removed_while_sessions_may_use_its_slots() {
     let told = world.say(3, three, &format!("SESSION RESUME {session} {named}"));
     assert!(told.contains("claims"), "{told}");
     assert_eq!(world.say(2, two, "CLUSTER REMOVE 1"), "+OK");
-    // The six of the others are there for all, and the three stay with the session.
+    // Everybody can use the six slots of the others; the three stay with the session.
     let rest = world.say(2, other, "POOL TAKE seats COUNT 6 WAIT 5000");
     assert!(rest.starts_with("*12"), "{rest}");
     assert_eq!(world.say(2, other, "POOL TAKE seats"), "$-1");
@@ -67,7 +67,7 @@ fn a_node_is_not_removed_while_sessions_may_use_its_slots() {
     assert!(more.starts_with("*6"), "{more}");
 }
 
-/// Whether a connection is there, and told nothing.
+/// Whether a connection is there, and has been told nothing.
 fn goes_on(world: &mut World, client: ClientId) -> bool {
     let known = world.house(2).connections.client(client);
     known.is_some_and(|client| !client.dismissed) && world.hear(2, client).is_empty()

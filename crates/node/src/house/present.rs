@@ -6,9 +6,9 @@ use super::{ClientId, House, Outlet};
 use crate::wire::refuse;
 
 impl House {
-    /// Whether a connection may work on flows as it is. A library that connects again by itself forgets `PRESENT`; where
-    /// the user is set so, it is not taken for an administrator then. What comes from within this process, such as a
-    /// request over HTTP, is no such connection.
+    /// Whether a connection may work on flows as it is. A library that reconnects by itself forgets `PRESENT`; for users that
+    /// must present themselves, it is then not mistaken for an administrator. Requests from within this process, for example
+    /// over HTTP, come over no such connection.
     pub(crate) fn presented_first(&self, id: ClientId) -> Result<(), Refusal> {
         let Some(client) = self.connections.client(id) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Channels: every gate has one, `gate:NAME`, every election, `elect:NAME`, and every group, `group:NAME`, on which what
-//! happens at it is told to whoever subscribed.
+//! Channels: every gate has one, `gate:NAME`, every election, `elect:NAME`, and every group, `group:NAME`. Subscribers are
+//! told what happens there.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::Reply;
 
-/// Who listens to what.
+/// Who listens to which channels and patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     exact: BTreeMap<Box<str>, Vec<ClientId>>,
@@ -57,15 +57,15 @@ fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientI
 }
 
 impl House {
-    /// Tells everybody who listens to a gate. The text starts with a word that says what happened.
+    /// Tells all listeners of a gate. The text starts with a word that says what happened.
     pub(super) fn publish(&mut self, gate: &Name, message: impl FnOnce() -> String) {
-        // Of elections is told who leads.
+        // For elections, only who leads is told.
         if gate.as_election().is_none() {
             self.announce(gate, || message().into());
         }
     }
 
-    /// Tells everybody who listens to a gate or to an election.
+    /// Tells all listeners of a gate or an election.
     pub(super) fn announce(&mut self, gate: &Name, message: impl FnOnce() -> Vec<u8>) {
         if !self.connections.channels.any() && !self.listened_to() {
             return;
@@ -75,7 +75,7 @@ impl House {
         self.publish_here(gate, &message);
     }
 
-    /// Tells the clients of this node who listen to a gate or an election, wherever it is owned.
+    /// Tells this node's listeners of a gate or an election, wherever it is owned.
     pub(super) fn publish_here(&mut self, gate: &str, message: &[u8]) {
         let name = bare_name(gate);
         let channel = match name.len() == gate.len() {
@@ -85,7 +85,7 @@ impl House {
         self.publish_on(&channel, gate, message);
     }
 
-    /// Tells the clients of this node who listen to a channel and may see what it is about.
+    /// Tells this node's listeners of a channel that may see what it is about.
     pub(super) fn publish_on(&mut self, channel: &str, gate: &str, message: &[u8]) {
         let message = || Reply::Text(Bytes::copy_from_slice(message));
         let mut letters = Vec::new();
@@ -119,7 +119,7 @@ impl House {
         user.is_some_and(|user| user.may(Deed::Show, gate))
     }
 
-    /// The local half tells entries and exits only while somebody listens.
+    /// The local half reports entries and exits only while somebody listens.
     pub(crate) fn observe(&mut self) {
         let listens = self.connections.channels.any() || self.listened_to();
         self.services.observe(listens);

@@ -1,6 +1,6 @@
-//! Receipts: what proves, after a crash, that the node granted what a session claims. A receipt is an HMAC-SHA256 over
-//! session, gate, mode and fence, under the key in the log. It is made from the node's own record of a hold, never from what
-//! a client says, and only of holds that are proven themselves: a lie gets no receipt.
+//! Receipts: proof, after a crash, that the node granted what a session claims. A receipt is an HMAC-SHA256 over session,
+//! gate, mode and fence, under the key in the log. It is made from the node's own record of a hold, never from what a client
+//! says, and only for holds that are themselves proven: a lie gets no receipt.
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
@@ -14,28 +14,28 @@ use super::asking::with_misfits;
 use super::{House, Seat, fence_reply};
 use crate::wire::{Reply, Words};
 
-/// Says what is covered: nothing else that the key may come to sign can be taken for a receipt.
+/// Says what is covered, so that nothing else that the key may ever sign can be taken for a receipt.
 const DOMAIN: &[u8] = b"testigo receipt 1\0";
 
-/// What a resuming session says it holds, with the receipt that it was given, if it asked for one.
+/// What a resuming session says it holds, with the receipt that it was given, if any.
 #[derive(Clone, Copy, Debug)]
 pub struct Holding<'a> {
     /// The gate's name.
     pub gate: &'a str,
-    /// The fence that it was granted with.
+    /// The fence of the grant.
     pub fence: Fence,
     /// How it is inside.
     pub ask: Ask<'a>,
-    /// What proves it.
+    /// The proof.
     pub receipt: Option<&'a str>,
 }
 
-/// A session that is taken up again.
+/// A resume.
 #[derive(Debug)]
 pub(crate) enum Resuming {
-    /// It is.
+    /// It is done.
     Done(Resumed),
-    /// The other nodes are asked what it has; which of its receipts fit.
+    /// The other nodes are asked what the session has. `fits` says which of its receipts match.
     Asked { ticket: Ticket, fits: Vec<bool> },
 }
 
@@ -61,8 +61,8 @@ impl Receipts {
     }
 }
 
-/// The bytes that a receipt is for: numbers of fixed length, texts with their length before them. One permit is what a
-/// request without words asks for, so both are covered alike.
+/// The bytes that a receipt covers: numbers of fixed length, texts after their length. A request without words is the same as
+/// one for one permit, so both are covered alike.
 fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8> {
     let mut bytes = DOMAIN.to_vec();
     bytes.extend(session.number().to_be_bytes());
@@ -89,14 +89,14 @@ fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8
     bytes
 }
 
-/// What a request wants to be told of its grants beside the fences, and for which gates.
+/// What a waiting request wants to be told about its grants apart from the fences, and for which gates.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) form: Form,
     pub(crate) gates: Box<[Box<str>]>,
 }
 
-/// How a grant is told to whoever wants more than the fence.
+/// How a grant is told to a client that wants more than the fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `RECEIPT`: with its receipt.
@@ -106,7 +106,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The form that the next word asks for, if it does.
+    /// The form that the next word asks for, if any.
     pub(crate) fn read(words: &mut Words<'_>) -> Option<Form> {
         if words.keyword("RECEIPT") {
             Some(Form::Receipt)
@@ -117,7 +117,7 @@ impl Form {
 }
 
 impl House {
-    /// The receipt of a hold; nothing if the session does not hold the gate under this fence, or claimed it without proof.
+    /// The receipt of a hold; `None` if the session does not hold the gate with this fence, or claimed it without proof.
     pub(crate) fn receipt(&self, session: SessionId, gate: &str, fence: Fence) -> Option<String> {
         let hold = self.hold(session, gate, fence)?;
         let ask = match hold.mode {
@@ -134,7 +134,7 @@ impl House {
         receipts.map(|receipts| receipts.write(session, gate, ask, fence))
     }
 
-    /// The log has the key of receipts now.
+    /// The log now has the key of receipts.
     pub(super) fn take_receipt_key(&mut self) {
         self.receipts = self.replicated().receipt_key().map(Receipts::new);
     }
@@ -144,7 +144,7 @@ impl House {
         (hold.fence == fence).then_some(hold)
     }
 
-    /// What `LOCK` and `LOCKALL` are answered when they succeed: fences, or more if that is wanted.
+    /// The reply to a successful `LOCK` or `LOCKALL`: fences, or more if wanted.
     pub(crate) fn grant_reply(
         &self,
         session: SessionId,
@@ -168,7 +168,7 @@ impl House {
         }
     }
 
-    /// A grant in the form that is wanted of it.
+    /// A grant in the wanted form.
     pub(crate) fn form_reply(
         &self,
         session: SessionId,
@@ -181,7 +181,7 @@ impl House {
         if form == Form::Grant {
             let ends_ms = match self.hold(session, gate, fence) {
                 Some(hold) => hold.until.map(|until| self.since_heard(session, until)),
-                // It is over.
+                // The hold has ended.
                 None => Some(0),
             };
             told.push(Reply::optional(ends_ms, Reply::number));
@@ -189,8 +189,8 @@ impl House {
         Reply::Array(told)
     }
 
-    /// How long after the last command of a session's connection a time is. That command is all that a client can relate its
-    /// own clock to.
+    /// How long after the last command of a session's connection a time is. A client can relate its own clock only to that
+    /// command.
     fn since_heard(&self, session: SessionId, at: u64) -> u64 {
         let client = match self.seat(session) {
             Some(Seat::Client(id)) => self.connections.client(*id),
@@ -199,7 +199,7 @@ impl House {
         at.saturating_sub(client.map_or(self.now, |client| client.heard))
     }
 
-    /// Notes what a request that waits wants to be told.
+    /// Notes what a waiting request wants to be told.
     pub(crate) fn want(&mut self, ticket: Ticket, wanted: Option<Wanted>) {
         match wanted {
             Some(wanted) => self.wanted.insert(ticket, wanted),
@@ -207,9 +207,9 @@ impl House {
         };
     }
 
-    /// Takes a session up again. A receipt is looked at only where the claim would have to be believed; one that does not
-    /// fit is refused, whatever the claim would be worth without it. Where the session says which slots it has, the log hears of
-    /// them with its move.
+    /// Resumes a session. A receipt is checked only where the claim would have to be believed; one that does not match is
+    /// refused, whatever the claim would be worth without it. If the session says which slots it has, the log hears of them
+    /// with its move.
     pub(crate) fn resume(
         &mut self,
         session: SessionId,
@@ -218,7 +218,7 @@ impl House {
     ) -> Result<Resuming, Refusal> {
         self.services.number_resume(session, said.serial)?;
         let awaited = match self.services.estate() {
-            // Whether a claim must be believed is for its owner to say.
+            // Whether a claim must be believed is up to the gate's owner.
             Some(_) => true,
             None => (self.local().session_view(session)).is_some_and(|view| view.awaited),
         };

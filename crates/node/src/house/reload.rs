@@ -1,4 +1,4 @@
-//! The users are others than before: every open connection has the rights of its user as it is now, at once.
+//! The users were replaced: every open connection at once has the rights that its user has now.
 
 use rustc_hash::FxHashSet;
 use testigo_core::{Command, Name, SessionId, Ticket};
@@ -7,8 +7,8 @@ use super::{Blocked, Cancelled, ClientId, House, Seat, Waiter};
 use crate::users::{Deed, User};
 
 impl House {
-    /// The users were replaced. Whose user is gone, or has another password, loses its connections; so does a process whose
-    /// user may not be it any more. Waits for what is not allowed any more end; what is held stays held.
+    /// The users were replaced. Connections whose user is gone or has another password are closed, and so is a process whose
+    /// user may no longer be it. Waits that are no longer allowed end; what is held stays held.
     pub(crate) fn users_changed(&mut self) {
         let mut ids: Vec<ClientId> = self.connections.ids().collect();
         ids.sort_unstable();
@@ -17,7 +17,7 @@ impl House {
                 continue;
             };
             let Some(before) = &client.user else {
-                // It has not said who it is, and may not need to any more.
+                // It has not authenticated, and may no longer need to.
                 client.user = self.users.anybody();
                 continue;
             };
@@ -39,7 +39,7 @@ impl House {
         self.pass_on();
     }
 
-    /// Closes a connection whose user has lost its right to it. Its jobs wait again, and none counts a death.
+    /// Closes a connection whose user has lost its right to it. Its jobs wait again, without counting a death.
     fn turn_out(&mut self, id: ClientId, why: &str) {
         log::info!("connection {} is closed: {why}", id.0);
         let Some(client) = self.connections.client_mut(id) else {
@@ -57,7 +57,7 @@ impl House {
         self.connections.dismiss(id);
     }
 
-    /// A blocked connection is told that it waits in vain.
+    /// Tells a blocked connection that it waits in vain.
     fn cancel_wait(&mut self, id: ClientId) {
         let Some(client) = self.connections.client_mut(id) else {
             return;
@@ -73,7 +73,7 @@ impl House {
         let _ = self.ask(session, &Command::Cancel { ticket });
     }
 
-    /// Ends every wait for a gate that the session's user may not use any more.
+    /// Ends every wait for a gate that the session's user may no longer use.
     fn end_forbidden_waits(&mut self) {
         let forbidden = |(session, _, gates): &(SessionId, Ticket, Vec<&str>)| {
             let user = self.user_of(*session);
@@ -93,7 +93,7 @@ impl House {
         }
     }
 
-    /// Ends every wait for slots of a pool that the connection's user may not use any more.
+    /// Ends every wait for slots of a pool that the connection's user may no longer use.
     fn end_forbidden_slots(&mut self) {
         let forbidden = |(pool, ticket): &(&Name, Ticket)| {
             let Some(Waiter::Blocked(id) | Waiter::Pushed(id)) = self.tickets.get(ticket) else {
@@ -116,7 +116,7 @@ impl House {
         self.services.cancel_all_slots(&tickets);
     }
 
-    /// The user of whoever acts for a session; nobody if that is a caller in this process, or nobody does.
+    /// The user of the connection that acts for a session; `None` if a caller in this process does, or nobody.
     fn user_of(&self, session: SessionId) -> Option<&User> {
         match self.seat(session)? {
             Seat::Client(id) => self.connections.client(*id)?.user.as_deref(),

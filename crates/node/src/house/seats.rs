@@ -1,5 +1,5 @@
-//! Who sits where: which connection or embedded caller acts for which session. A session has one seat at a time; who
-//! resumes it elsewhere takes the seat over.
+//! Which connection or embedded caller acts for which session. A session has one seat; a client that resumes it elsewhere
+//! takes the seat over.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::completion::Completion;
 use crate::mailbox::{Mailbox, SessionEvent};
 use crate::wire::{Reply, bad_arg, refuse};
 
-/// Whoever acts for a session.
+/// Who acts for a session.
 #[derive(Clone, Debug)]
 pub(crate) enum Seat {
     /// A connection.
@@ -21,7 +21,7 @@ pub(crate) enum Seat {
 }
 
 impl House {
-    /// A connection's session; its implicit one begins with the first need of it.
+    /// A connection's session. Its implicit one begins when it is first needed.
     pub(crate) fn session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
         let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
@@ -56,7 +56,7 @@ impl House {
         self.services.ask(self.now, session, command)
     }
 
-    /// Who asks for what needs no session: a name, whether or not there is a session of that name.
+    /// Who asks when no session is needed: a name, whether or not a session of that name exists.
     pub(crate) fn identity(&self, id: ClientId) -> SessionId {
         match self.connections.client(id).map(|client| client.acts_for) {
             Some(
@@ -66,7 +66,7 @@ impl House {
         }
     }
 
-    /// A sign of life of an opened session, whatever the connection asked for.
+    /// A sign of life for an opened session, whatever the connection asked for.
     pub(crate) fn renew(&mut self, id: ClientId) {
         if let Some(client) = self.connections.client(id)
             && let ActsFor::Opened(session) = client.acts_for
@@ -90,16 +90,17 @@ impl House {
         }
     }
 
-    /// A session's connection is gone, or was never told that the session is open: an opened one lives on until it runs out.
+    /// A session's connection is gone, or was never told that the session is open. An opened session lives on until it runs
+    /// out.
     pub(super) fn nobody_there(&mut self, session: SessionId) {
         if session.is_implicit() {
             self.services.end_slots(session);
         }
-        // It may be over already.
+        // The session may have ended already.
         let _ = self.ask(session, &Command::Disconnect);
     }
 
-    /// Before a connection takes another session its own must be free of holds and waits, or they would be lost silently.
+    /// Before a connection takes another session, its own must have no holds and no waits, or they would be lost silently.
     pub(crate) fn leave_implicit(&mut self, id: ClientId) -> Result<(), Refusal> {
         let slots_of = self.implicit_of(id);
         let Some(client) = self.connections.client_mut(id) else {
@@ -135,7 +136,7 @@ impl House {
         }
     }
 
-    /// A connection takes the seat of an opened session.
+    /// Gives a connection the seat of an opened session.
     pub(crate) fn take_seat(&mut self, session: SessionId, id: ClientId) {
         self.take_over(session, Seat::Client(id));
         if let Some(client) = self.connections.client_mut(id) {
@@ -143,8 +144,8 @@ impl House {
         }
     }
 
-    /// Gives the seat of an opened session to somebody else. Whoever sat there is closed: it must not go on believing
-    /// that what the session holds is its own.
+    /// Gives the seat of an opened session to somebody else. The previous connection is closed, because it must not go on
+    /// believing that it has what the session holds.
     pub(crate) fn take_over(&mut self, session: SessionId, seat: Seat) {
         match (self.seats.insert(session, seat), self.seats.get(&session)) {
             (Some(Seat::Client(before)), Some(Seat::Client(now))) if before == *now => {}
@@ -166,7 +167,7 @@ impl House {
             {
                 self.services.cancel_slots(ticket);
                 match self.local().take_queues(ticket) {
-                    // Nobody could take it up again, and the next job would be in nobody's hands.
+                    // Nobody could resume the take, and the next job would have a holder that does nothing.
                     Some(_) => drop(self.ask(session, &Command::Cancel { ticket })),
                     None => drop(self.tickets.remove(&ticket)),
                 }
@@ -177,7 +178,7 @@ impl House {
         self.connections.dismiss(id);
     }
 
-    /// An embedded caller is gone, unless somebody else has taken its seat.
+    /// An embedded caller is gone; its seat is free unless somebody else has taken it.
     pub(crate) fn stand_up_from(&mut self, session: SessionId, mailbox: &Arc<Mailbox>) {
         if let Some(Seat::Embedded(mine)) = self.seats.get(&session)
             && Arc::ptr_eq(mine, mailbox)
@@ -186,7 +187,7 @@ impl House {
         }
     }
 
-    /// A caller in this process is told how a wait ends.
+    /// Tells a caller in this process how a wait ends.
     pub(crate) fn complete_later(&mut self, ticket: Ticket) -> Arc<Completion<Settled>> {
         let completion = Completion::new();
         let waiter = Waiter::Embedded(Arc::clone(&completion));

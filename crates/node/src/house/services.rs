@@ -1,8 +1,8 @@
-//! The services: both halves of `core`, and what they have told and nobody has passed on yet. Whoever only looks reads a
-//! half; what a session asks, what the log says and what time does each have one way in.
+//! The services: both halves of `core`, and what they have reported and nobody has passed on yet. Each half can be read
+//! directly; there is one way in for what a session asks, one for what the log says, and one for the passing of time.
 //!
-//! Alone, the local half is a bare `Local`: the node owns everything and is home to everybody. A member of a cluster has an
-//! `Estate` around it, which knows what others own.
+//! Alone, the local half is a bare `Local`: the node owns everything and is every session's home. A member of a cluster has
+//! an `Estate` around it, which knows what others own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_core::estate::{Estate, Frame, Out, Peer};
@@ -24,9 +24,9 @@ pub(crate) struct Services {
     replicated: Replicated,
     /// What sessions have of the pools.
     pub(super) desk: Desk,
-    /// Where a process group shares the pools, and not the log.
+    /// Set if a process group, and not the log, shares the pools.
     pub(super) group: Option<Box<PoolGroup>>,
-    /// The number of the last resume of each session that was read here.
+    /// The number of the last resume of each session that arrived here.
     serials: FxHashMap<SessionId, u64>,
     limits: Limits,
     events: Vec<Event>,
@@ -47,7 +47,7 @@ pub(crate) enum Half {
     Member(Box<Estate>),
 }
 
-/// What a desk reads of the pools: the log's, or a group's.
+/// Where a desk reads the pools: in the log or in a group.
 fn shelves<'a>(replicated: &'a Replicated, group: &'a Option<Box<PoolGroup>>) -> &'a dyn Shelves {
     match group {
         None => replicated,
@@ -103,7 +103,7 @@ impl Services {
         self.desk.take(now, shelves, session, take)
     }
 
-    /// A session gets no slots any more: its end is on its way to the log.
+    /// A session gets no more slots: its end is on its way to the log.
     pub(super) fn session_ran_out(&mut self, session: SessionId) {
         let estate = self.estate();
         let until = estate.map_or(0, |estate| estate.believed_until(&self.replicated, session));
@@ -111,7 +111,7 @@ impl Services {
         self.desk.run_out(session, until, shelves);
     }
 
-    /// Gives slots back; a change for those that were taken elsewhere.
+    /// Gives slots back; returns a change for those that were taken elsewhere.
     pub(super) fn give_slots(
         &mut self,
         now: u64,
@@ -123,7 +123,7 @@ impl Services {
         self.desk.give(now, shelves, session, pool, slots)
     }
 
-    /// A session is over, or its connection is.
+    /// A session has ended, or its connection has.
     pub(crate) fn end_slots(&mut self, session: SessionId) {
         if self.desk.has(session) {
             let shelves = shelves(&self.replicated, &self.group);
@@ -131,7 +131,7 @@ impl Services {
         }
     }
 
-    /// A session was taken up again, and has said which slots it has. Gives those of them that it does not have.
+    /// A session was resumed, and has said which slots it has. Returns those that it does not have.
     pub(super) fn claim_slots(
         &mut self,
         session: SessionId,
@@ -147,7 +147,7 @@ impl Services {
             Some((pool.clone(), (*slot)?, *fence))
         };
         let claims: Vec<SlotClaim> = named.iter().zip(&numbers).filter_map(claim).collect();
-        // What a process of a group has given out ended with it.
+        // What a process of a group had given out ended with that process.
         if self.group.is_none() {
             self.desk.resume(session, &claims, &self.replicated);
         }
@@ -165,7 +165,7 @@ impl Services {
         self.desk.held_by(session, self.shelves())
     }
 
-    /// A connection takes a session up again. One that comes late, over a connection that the client has given up, is refused.
+    /// A connection resumes a session. A late resume, over a connection that the client has given up, is refused.
     pub(super) fn number_resume(
         &mut self,
         session: SessionId,
@@ -202,7 +202,7 @@ impl Services {
         self.desk.has_out().then(|| self.desk.take_out())
     }
 
-    /// The desk of the start before goes on: what is in use stays so.
+    /// Continues the desk of the previous start: what is in use stays in use.
     pub(super) fn inherit_desk(&mut self, now: u64, own: Peer, before: &mut Services) {
         std::mem::swap(&mut self.desk, &mut before.desk);
         std::mem::swap(&mut self.group, &mut before.group);
@@ -212,7 +212,7 @@ impl Services {
         }
     }
 
-    /// What the desk reads of the pools.
+    /// Where the desk reads the pools.
     pub(crate) fn shelves(&self) -> &dyn Shelves {
         shelves(&self.replicated, &self.group)
     }
@@ -236,7 +236,7 @@ impl Services {
         }
     }
 
-    /// How a session is inside a gate, wherever that is owned.
+    /// How a session is inside a gate, wherever the gate is owned.
     pub(crate) fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
         match &self.half {
             Half::Alone(local) => local.hold_of(session, gate),
@@ -244,7 +244,7 @@ impl Services {
         }
     }
 
-    /// A session, with what it holds and waits for, wherever.
+    /// A session, with all that it holds and waits for on any node.
     pub(crate) fn session_view(&self, session: SessionId) -> Option<SessionView> {
         match &self.half {
             Half::Alone(local) => local.session_view(session),
@@ -252,7 +252,7 @@ impl Services {
         }
     }
 
-    /// Whether a session holds anything but slots, or waits for it.
+    /// Whether a session holds or waits for anything but slots.
     pub(crate) fn is_busy(&self, session: SessionId) -> bool {
         let view = self.session_view(session);
         view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty())
@@ -311,7 +311,7 @@ impl Services {
         }
     }
 
-    /// A session comes to this member of a cluster, and may say more than what it holds.
+    /// A session moves to this member of a cluster, and may say more than what it holds.
     pub(super) fn resume(
         &mut self,
         now: u64,
@@ -338,7 +338,7 @@ impl Services {
         })
     }
 
-    /// An entry of the log is applied to both halves, or refused by the first.
+    /// Applies an entry of the log to both halves, unless the first refuses it.
     pub(super) fn apply(
         &mut self,
         now: u64,
@@ -373,7 +373,7 @@ impl Services {
         Ok(applied.into_outcome())
     }
 
-    /// Ends the holds and waits that are due, and no session.
+    /// Ends the holds and waits that are due, but no session.
     pub(super) fn expire(&mut self, now: u64) {
         let shelves = shelves(&self.replicated, &self.group);
         self.desk.expire(now, shelves);
@@ -383,7 +383,8 @@ impl Services {
         }
     }
 
-    /// As [`Services::expire`], and ends those who were silent for too long: everything said before `now` has been heard.
+    /// Like [`Services::expire`], and ends sessions that were silent for too long: everything said before `now` has been
+    /// heard.
     pub(super) fn tick(&mut self, now: u64) {
         match &mut self.half {
             Half::Alone(local) => local.tick(now, &mut self.events),
@@ -393,7 +394,7 @@ impl Services {
         }
     }
 
-    /// The node could not hear anybody for so long.
+    /// The node could not hear anybody for this long.
     pub(super) fn was_absent(&mut self, ms: u64) {
         match &mut self.half {
             Half::Alone(local) => local.was_absent(ms),
@@ -401,7 +402,7 @@ impl Services {
         }
     }
 
-    /// Whether entries and exits are told.
+    /// Sets whether entries and exits are reported.
     pub(super) fn observe(&mut self, observed: bool) {
         match &mut self.half {
             Half::Alone(local) => local.observe(observed),
@@ -409,8 +410,8 @@ impl Services {
         }
     }
 
-    /// The node stops: jobs in hand wait again, and nobody has died. What a member's sessions have in hand stays there:
-    /// its owners know.
+    /// The node stops: jobs in hand wait again, and no death is counted. The jobs of a member's sessions stay in hand,
+    /// because the queues' owners know.
     pub(super) fn lay_down(&mut self) {
         if let Half::Alone(local) = &mut self.half {
             local.lay_down();
@@ -425,7 +426,7 @@ impl Services {
         }
     }
 
-    /// Another member sends something.
+    /// Receives a frame from another member.
     pub(super) fn receive(&mut self, now: u64, from: Peer, frame: Frame) {
         if let Half::Member(estate) = &mut self.half {
             estate.receive(now, &self.replicated, from, frame, &mut self.out);
@@ -439,7 +440,7 @@ impl Services {
         }
     }
 
-    /// A clean stop: everything that this node owns goes to the others. To be asked again until it owns nothing.
+    /// A clean stop: everything that this node owns goes to the others. Call it until the node owns nothing.
     pub(super) fn hand_over_all(&mut self, now: u64) -> Vec<Change> {
         match &mut self.half {
             Half::Alone(_) => Vec::new(),
@@ -461,18 +462,18 @@ impl Services {
         }
     }
 
-    /// Whether an entry of the log is this start's; a node that is alone has no others.
+    /// Whether an entry of the log is this start's; a lone node has no others.
     pub(super) fn is_own(&self, origin: Option<&Origin>) -> bool {
         origin.is_none_or(|origin| (origin.node, origin.start) == self.desk.own())
     }
 
-    /// Whether an opened session is at home at this start.
+    /// Whether this start is the home of an opened session.
     pub(super) fn is_home(&self, session: SessionId) -> bool {
         let home = self.replicated.session(session).map(|record| record.home);
         home.is_some_and(|home| (home.node, home.start) == self.desk.own())
     }
 
-    /// Hands shards to a member that needs them, if nothing speaks against it.
+    /// Hands shards to a member that needs them, if nothing prevents it.
     pub(super) fn wanted_shards(
         &mut self,
         now: u64,
@@ -485,7 +486,7 @@ impl Services {
         }
     }
 
-    /// Whether a client may hear of a job that it was given by another node.
+    /// Whether a client may hear of a job that another node gave it.
     pub(super) fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
         match &mut self.half {
             Half::Alone(_) => true,
@@ -493,14 +494,14 @@ impl Services {
         }
     }
 
-    /// A client gives back a job that it was given by another node.
+    /// A client gives back a job that another node gave it.
     pub(super) fn gives_up(&mut self, session: SessionId, taken: Taken) {
         if let Half::Member(estate) = &mut self.half {
             estate.gives_up(session, taken);
         }
     }
 
-    /// A gate's name is out of everybody's reach until the log has spoken of its definition.
+    /// Reserves a gate's name until the log has decided on its definition.
     pub(super) fn reserve_name(&mut self, now: u64, change: &Change) -> Result<(), Refusal> {
         match &mut self.half {
             Half::Alone(_) => Ok(()),
@@ -510,14 +511,14 @@ impl Services {
         }
     }
 
-    /// The log has spoken of it.
+    /// The log has decided on it.
     pub(super) fn release_name(&mut self, now: u64, change: &Change) {
         if let Half::Member(estate) = &mut self.half {
             estate.release_name(now, &self.replicated, change, &mut self.out);
         }
     }
 
-    /// Whether a shard belongs to this node: alone it has all of them.
+    /// Whether this node owns a shard; alone it owns all of them.
     pub(crate) fn owns(&self, shard: Shard) -> bool {
         let Half::Member(estate) = &self.half else {
             return true;
@@ -534,7 +535,7 @@ impl Services {
         *self = next;
     }
 
-    /// Whether anything was told since the last time.
+    /// Whether anything was reported since the last call.
     pub(super) fn has_told(&self) -> bool {
         match &self.half {
             Half::Alone(_) => !self.events.is_empty(),
@@ -542,18 +543,18 @@ impl Services {
         }
     }
 
-    /// What was told since the last time. The list comes back when it is passed on.
+    /// What was reported since the last call. Return the list with [`Services::put_back`].
     pub(super) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// Gives the empty list back, so that its memory is used again.
+    /// Takes the empty list back, to reuse its memory.
     pub(super) fn put_back(&mut self, events: Vec<Event>) {
         debug_assert!(self.events.is_empty(), "passing on makes no events");
         self.events = events;
     }
 
-    /// What the estate wants done, and what it sends.
+    /// What the estate wants done, and the frames that it sends.
     pub(super) fn take_out(&mut self) -> (Out, Vec<(Peer, Frame)>) {
         let frames = match &mut self.half {
             Half::Alone(_) => Vec::new(),
@@ -568,7 +569,7 @@ impl Services {
     }
 }
 
-/// The home of a session that is at home elsewhere.
+/// The home of a session that lives elsewhere.
 fn guest_home(estate: &Estate, replicated: &Replicated, session: SessionId) -> Option<Peer> {
     let home = match replicated.session(session) {
         Some(record) => Some((record.home.node, record.home.start)),

@@ -1,5 +1,5 @@
-//! What a connection may see of flows, queues and jobs. What it may not see is answered as what is not there, byte for
-//! byte, so that nobody learns a name by asking for it.
+//! What a connection may see of flows, queues and jobs. What it may not see gets the same answer as what does not exist, byte
+//! for byte, so that nobody learns a name by asking for it.
 
 use testigo_core::{Job, JobId, QueueId, Refusal, ambiguous_queue, no_job, no_queue};
 
@@ -7,8 +7,8 @@ use super::{ClientId, House, Presented};
 use crate::users::{Deed, Rights, User};
 
 impl House {
-    /// The queue that a connection means by a text. One that it may not see is refused for the right that is missing,
-    /// whether it is there or not; a bare name means a queue that it may see.
+    /// The queue that a connection means by a text. One that it may not see is refused for lack of rights, whether it exists
+    /// or not; a bare name means a queue that it may see.
     pub(crate) fn queue_of(
         &self,
         id: ClientId,
@@ -43,8 +43,8 @@ impl House {
         }
     }
 
-    /// As [`House::queue_of`]; a bare name said of a job means a queue of its own flow. Who sees a job sees where it was
-    /// rejected, too.
+    /// Like [`House::queue_of`], for a queue named together with a job: a bare name means a queue of the job's flow. A client
+    /// that sees a job also sees where it was rejected.
     pub(crate) fn queue_near(
         &self,
         id: ClientId,
@@ -76,7 +76,7 @@ impl House {
         found.map_err(|_| self.no_job(id, job))
     }
 
-    /// The refusal of a job that is not there, or that a connection may not see.
+    /// The refusal of a job that does not exist, or that a connection may not see.
     pub(crate) fn no_job(&self, id: ClientId, job: JobId) -> Refusal {
         let mut refusal = no_job(job);
         match (self.presented(id), self.user(id)) {
@@ -91,7 +91,7 @@ impl House {
         refusal
     }
 
-    /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right, or one
+    /// Whether a connection may look into a queue: a process into those of its flow, otherwise a user with that right, or one
     /// that the queue names.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         let known = self.known(queue)?;

@@ -4,7 +4,7 @@ use super::slices::LONG_MAX;
 use super::tests::Stage;
 use super::*;
 
-/// Makes gates, more than are looked at in a slice.
+/// Makes more gates than one slice looks at.
 fn lock_many(stage: &mut Stage, gates: usize) {
     let holder = stage.client();
     for at in 0..gates {
@@ -112,7 +112,7 @@ fn a_list_is_of_one_order() {
         let changed =
             "-BUSY the order of queue shop/orders changed while it was listed; ask again\r\n";
 
-        // Lists under way.
+        // Lists that are under way.
         for (list, refused) in [
             ("JOB LIST shop/orders LIMIT 10000", changed),
             ("JOB LIST shop/orders CURSOR 0 LIMIT 10000", changed),

@@ -1,9 +1,9 @@
-//! Long work in slices. What looks through many rows (lists, searches, the state, statistics) does so a named number of
-//! rows at a time, and everybody else is served in between: the connection is blocked as one that waits for the log is, the
-//! reactor makes one slice at the end of each of its turns, and the answer is sent whole when the last one is made.
+//! Long work in slices. A command that looks through many rows (lists, searches, the state, statistics) does so a fixed
+//! number of rows at a time, and others are served in between. The connection is blocked as if it waited for the log, the
+//! reactor makes one slice at the end of each of its turns, and the complete answer is sent after the last one.
 //!
-//! New work gets its first slice before older work goes on, in turn, so what is short is not kept waiting by what is long.
-//! Of the older only [`AT_ONCE`] go on together, and only while clients read what was made, so that few answers lie about.
+//! New work gets its first slice before older work goes on, in turn, so long work does not hold up short work. Of the older
+//! work only [`AT_ONCE`] go on together, and only while clients read what was made, so that few answers lie around.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,20 +17,20 @@ use super::{Blocked, ClientId, House};
 use crate::completion::Completion;
 use crate::wire::{Protocol, Reply, array_head, encode, refuse, text_head};
 
-/// Rows that are looked at in one slice; one that is much work counts as several.
+/// Rows per slice; a row that is much work counts as several.
 pub(crate) const SLICE_ROWS: usize = 1_000;
-/// Long commands under way; more are refused.
+/// Cap on long commands under way; more are refused.
 pub(super) const LONG_MAX: usize = 1_000;
-/// Of those that did not end with their first slice, how many go on together.
+/// How many of those that did not end with their first slice go on together.
 const AT_ONCE: usize = 4;
 
-/// With more than this unread by all clients together, older work is held back: answers are made as they are read, and
-/// nobody who reads is closed for what others have asked for.
+/// With more than this unread by all clients together, older work is held back. So answers are made as fast as they are read,
+/// and a client that reads is not closed for what others have asked for.
 const UNREAD_BYTES: usize = 16 << 20;
-/// For so long it is held back for those who do not read.
+/// How long it is held back for clients that do not read.
 const PATIENCE_MS: u64 = 1_000;
 
-/// What is left of a slice.
+/// The remainder of a slice.
 #[derive(Debug)]
 pub(crate) struct Slice {
     left: usize,
@@ -42,12 +42,12 @@ impl Slice {
         self.left > 0
     }
 
-    /// Rows were looked at, or one that counts as many.
+    /// Rows were looked at, or one that counts as several.
     pub(crate) fn spend(&mut self, rows: usize) {
         self.left = self.left.saturating_sub(rows);
     }
 
-    /// As many of these places as there is room for; they are spent, and `from` is behind them.
+    /// As many of these places as there is room for. They are spent, and `from` moves behind them.
     pub(crate) fn places(&mut self, from: &mut usize, end: usize) -> Range<usize> {
         let start = *from;
         *from = end.min(start.saturating_add(self.left)).max(start);
@@ -56,24 +56,24 @@ impl Slice {
     }
 }
 
-/// What a connection is answered.
+/// The answer for a connection.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Reply(Reply),
-    /// It is written already.
+    /// Already encoded.
     Written(BytesMut),
 }
 
-/// The rows of a long answer, written as they are made.
+/// The rows of a long answer, encoded as they are made.
 #[derive(Debug)]
 pub(crate) struct Rows {
     protocol: Protocol,
-    /// Behind some room for what comes before the rows.
+    /// The encoded rows, after some room for what comes before them.
     bytes: BytesMut,
     count: usize,
 }
 
-/// A cursor is the longest that comes before rows: a name and some numbers.
+/// A cursor, the longest that comes before the rows: a name and some numbers.
 const HEAD_BYTES: usize = 512;
 
 impl Rows {
@@ -111,7 +111,7 @@ impl Rows {
         self.behind(&head)
     }
 
-    /// The rows behind where to go on.
+    /// The rows after the cursor for the next page.
     pub(crate) fn page(&mut self, next: &str) -> Answer {
         let mut head = array_head(2);
         encode(&Reply::text(next), self.protocol, &mut head);
@@ -126,7 +126,7 @@ impl Rows {
         self.behind(&head)
     }
 
-    /// The rows as an array, behind what is written already.
+    /// The rows as an array, after what is already encoded.
     pub(crate) fn array_behind(&mut self, mut before: BytesMut) -> BytesMut {
         before.extend_from_slice(&array_head(self.count));
         before.extend_from_slice(&self.bytes[HEAD_BYTES..]);
@@ -141,9 +141,9 @@ impl Rows {
     }
 }
 
-/// Makes a slice; gives the answer when it is whole.
+/// Makes a slice; returns the answer when it is complete.
 type Make = Box<dyn FnMut(&House, &mut Slice) -> Result<Option<Answer>, Refusal> + Send>;
-/// Makes a slice of what a caller in this process waits for; true when it was given.
+/// Makes a slice of what a caller in this process waits for; true when the result was given.
 type Give = Box<dyn FnMut(&House, &mut Slice) -> bool + Send>;
 
 enum Task {
@@ -165,9 +165,9 @@ impl fmt::Debug for Task {
 pub(super) struct Slices {
     fresh: VecDeque<Task>,
     older: VecDeque<Task>,
-    /// Whose turn it is first.
+    /// Whether older work comes first this time.
     older_first: bool,
-    /// Since when the older ones are held back, because clients have not read what was made before.
+    /// Since when older work has been held back, because clients have not read what was made before.
     held_since: Option<u64>,
 }
 
@@ -176,7 +176,7 @@ impl Slices {
         self.fresh.len() + self.older.len()
     }
 
-    /// What is next; while the older ones are held back, only what is new.
+    /// The next task; while older work is held back, only a new one.
     fn next(&mut self, held: bool) -> Option<Task> {
         if held {
             return self.fresh.pop_front();
@@ -189,7 +189,7 @@ impl Slices {
         first.pop_front().or_else(|| second.pop_front())
     }
 
-    /// It takes its place behind the others that go on together, or behind all if it was new.
+    /// Puts a task behind the others that go on together, or behind all if it was new.
     fn put_back(&mut self, task: Task, was_fresh: bool) {
         let at = match was_fresh {
             true => self.older.len(),
@@ -198,7 +198,7 @@ impl Slices {
         self.older.insert(at, task);
     }
 
-    /// Those whose answers are being made.
+    /// The connections whose answers are being made.
     pub(super) fn clients(&self) -> impl Iterator<Item = ClientId> {
         let tasks = self.fresh.iter().chain(&self.older);
         tasks.filter_map(|task| match task {
@@ -215,7 +215,7 @@ impl Slices {
 }
 
 impl House {
-    /// Answers a connection a slice at a time; it is blocked until the answer is whole.
+    /// Answers a connection one slice at a time; it is blocked until the answer is complete.
     pub(crate) fn in_slices(
         &mut self,
         id: ClientId,
@@ -233,8 +233,8 @@ impl House {
         Ok(())
     }
 
-    /// Makes something for a caller in this process a slice at a time. It is given nothing if the node stops first, or has
-    /// too much to do.
+    /// Makes something for a caller in this process one slice at a time. The caller gets `None` if the node stops first, or
+    /// has too much to do.
     pub(crate) fn give_in_slices<T: Send + 'static>(
         &mut self,
         mut make: impl FnMut(&House, &mut Slice) -> Option<T> + Send + 'static,
@@ -261,7 +261,7 @@ impl House {
         self.slices.len() > 0
     }
 
-    /// When there is long work to go on with, if there is any: now, or when it has been held back for long enough.
+    /// When there is long work to go on with, if any: now, or when it has been held back long enough.
     pub(crate) fn long_work_due_ms(&mut self) -> Option<u64> {
         match self.slices.len() {
             0 => None,
@@ -270,8 +270,8 @@ impl House {
         }
     }
 
-    /// For how long older work is still held back: until clients have read, or until it is clear that some do not, which are
-    /// then closed where all of them together leave too much unread.
+    /// How long older work is still held back: until clients have read, or until it is clear that some do not. Those are
+    /// closed if all clients together leave too much unread.
     fn held_back_ms(&mut self) -> u64 {
         if self.connections.unread().bytes() <= UNREAD_BYTES {
             self.slices.held_since = None;
@@ -281,7 +281,7 @@ impl House {
         PATIENCE_MS.saturating_sub(self.now.saturating_sub(since))
     }
 
-    /// Makes one slice of whatever is next, and of what comes behind it if that leaves room.
+    /// Makes a slice of the next task, and of those behind it if that leaves room.
     pub(crate) fn make_slice(&mut self) {
         let mut slice = Slice { left: SLICE_ROWS };
         let held = self.held_back_ms() > 0;
@@ -293,7 +293,7 @@ impl House {
             }
         {
             self.counters.slices += 1;
-            // However little it looks at, the next one does not come for nothing.
+            // Every task costs something, however little it looks at.
             slice.spend(1);
             let over = match &mut task.0 {
                 Task::Inner(give) => give(&*self, &mut slice),
@@ -316,7 +316,7 @@ impl House {
     }
 
     fn answer_long(&mut self, id: ClientId, answer: Result<Answer, Refusal>) {
-        // The next one is held back anew if this one is not read.
+        // The next answer is held back again if this one is not read.
         self.slices.held_since = None;
         match answer {
             Err(refusal) => self.connections.unblock(id, refusal.into()),
@@ -335,12 +335,12 @@ impl House {
     }
 }
 
-/// Whoever waits is not left waiting when the work is dropped.
+/// A caller is not left waiting if the work is dropped.
 struct Due<T>(Arc<Completion<Option<T>>>);
 
 impl<T> Drop for Due<T> {
     fn drop(&mut self) {
-        // A second answer is dropped.
+        // A second answer is ignored.
         self.0.give(None);
     }
 }

@@ -1,4 +1,4 @@
-//! When the log is merged into a snapshot: when it has become long, when it is full, and when most of the last snapshot is of
+//! When the log is merged into a snapshot: when it has grown long, when it is full, and when most of the last snapshot is
 //! jobs that are gone. So disk use stays in proportion to what lives.
 
 use testigo_engine::{DiskError, SnapshotError, SnapshotPolicy, SubmitError};
@@ -9,11 +9,11 @@ use super::{House, written};
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     pub(crate) policy: SnapshotPolicy,
-    /// How long the last one is.
+    /// The size of the last one.
     pub(crate) image_bytes: u64,
-    /// What the jobs in it weigh.
+    /// The weight of the jobs in it.
     pub(crate) jobs_bytes: u64,
-    /// What the jobs weigh in the one that is being written.
+    /// The weight of the jobs in the one that is being written.
     pub(crate) drawn_bytes: u64,
     /// The last entry that was applied.
     pub(crate) applied: u64,
@@ -32,7 +32,7 @@ impl House {
         }
     }
 
-    /// Asks for a snapshot of what is here, the state after everything that was applied.
+    /// Starts a snapshot of the state after everything that was applied.
     pub(super) fn snapshot(&mut self) {
         let Some(log) = self.submissions.log() else {
             return;
@@ -42,7 +42,7 @@ impl House {
         let records = self.replicated().records().clone();
         match log.snapshot(index, move || written(&records)) {
             Ok(()) => self.snapshots.drawn_bytes = self.replicated().job_sizes().1,
-            // One at a time is enough: its end asks again.
+            // One at a time is enough: when it ends, the need for another is checked.
             Err(SubmitError::SnapshotInProgress) => {}
             Err(error) => log::warn!("no snapshot was taken: {error}"),
         }
@@ -54,7 +54,7 @@ impl House {
                 self.submissions.merged();
                 self.snapshots.image_bytes = image_bytes;
                 self.snapshots.jobs_bytes = self.snapshots.drawn_bytes;
-                // While it was written more may have gone, and nothing else may come that asks.
+                // More jobs may have gone while it was written, and nothing else may come that checks.
                 self.snapshot_if_due();
             }
             Err(SnapshotError::Stopped(error)) => self.disk_failed(&error),

@@ -1,4 +1,4 @@
-//! How the node stands in its cluster.
+//! The node's standing in its cluster.
 
 use testigo_core::{Change, Ownership, Shard};
 
@@ -6,7 +6,7 @@ use super::{Entry, House};
 use crate::cluster::{Moves, Standing};
 
 impl House {
-    /// What the node knows of its group beside what the log says.
+    /// What the node knows of its group beyond what the log says.
     pub(crate) fn standing(&self) -> Standing {
         let alone = Standing {
             node: self.own.0,
@@ -32,7 +32,7 @@ impl House {
         }
     }
 
-    /// Whether a name's shard grants, as far as this node knows: its owner knows, others believe so.
+    /// Whether a name's shard grants, as far as this node knows. Only its owner is sure.
     pub(crate) fn is_open(&self, name: &str) -> bool {
         match self.services.estate() {
             None => !self.local().recovering_everywhere(),
@@ -40,7 +40,7 @@ impl House {
         }
     }
 
-    /// Who owns what, if a change is about to change that.
+    /// The titles before a change, if the change may affect them.
     pub(super) fn owners_before(&self, change: &Change) -> Option<Ownership> {
         let moves = matches!(
             change,
@@ -49,7 +49,7 @@ impl House {
         moves.then(|| self.replicated().ownership().clone())
     }
 
-    /// Remembers what has changed hands.
+    /// Remembers which shards have changed hands.
     pub(super) fn note_moves(&mut self, entry: &Entry, before: Option<Ownership>) {
         if let Some(before) = before {
             let now = self.services.replicated().ownership();

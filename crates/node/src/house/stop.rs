@@ -1,5 +1,5 @@
-//! The clean stop: everybody is sent away, the log finishes what was submitted, and the image of who holds and who
-//! waits is left for the next start.
+//! The clean stop: all clients are sent away, the log finishes what was submitted, and the image of holders and waiters is
+//! left for the next start.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{ClientId, House, Waiter};
 use crate::wire::refuse;
 
 impl House {
-    /// Nothing new is taken from now on. A member first leaves its cluster.
+    /// From now on nothing new is accepted. A member first leaves its cluster.
     pub(crate) fn begin_stop(&mut self) {
         if std::mem::replace(&mut self.stopping, true) {
             return;
@@ -22,10 +22,10 @@ impl House {
         }
     }
 
-    /// Every connection is closed once it was sent its answers.
+    /// Closes every connection after sending its answers.
     pub(crate) fn send_everybody_away(&mut self) {
         self.drop_long_work();
-        // Those who hold jobs did not die: the node leaves them.
+        // The holders of jobs did not die: the node leaves them.
         self.services.lay_down();
         let clients: Vec<ClientId> = self.connections.ids().collect();
         for client in clients {
@@ -33,19 +33,19 @@ impl House {
         }
     }
 
-    /// Nothing can be committed any more, not even the end of a session whose holder has died: its locks would be stuck
-    /// for as long as the node went on. So it ends.
+    /// Nothing can be committed any more, not even the end of a session whose holder has died: its locks would be stuck as
+    /// long as the node went on. So the node ends.
     pub(super) fn disk_failed(&mut self, error: &FlushError) {
         if self.submissions.fail(error) {
             log::error!("{error}; the node ends");
-            // The others may let somebody in when its lease is over, and not before: whoever loses a connection here may
-            // still believe to be inside.
+            // The others may let somebody in only when its lease is over: a client that loses its connection here may still
+            // believe that it is inside.
             self.act_no_more();
             self.begin_stop();
         }
     }
 
-    /// Ends this start of a member, for the next one to begin.
+    /// Ends this start of a member, so that the next one can begin.
     pub(crate) fn end_start(&mut self) -> Result<(), FlushError> {
         let checker = self.checker.take();
         let ended = self.end();
@@ -65,7 +65,8 @@ impl House {
         *self = next;
     }
 
-    /// Ends the log with an image of everything that the log does not know. What it has not answered is unknown.
+    /// Ends the log with an image of everything that the log does not know. What the log has not answered has an unknown
+    /// outcome.
     pub(crate) fn end(&mut self) -> Result<(), FlushError> {
         let why = "the node has stopped; whether it was done shows in the cluster";
         let unknown = refuse(Word::Unknown, why);

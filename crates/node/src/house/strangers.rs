@@ -1,4 +1,4 @@
-//! Connections of which it is not known who they are, on a node with users. They have a time to say it.
+//! Connections that have not authenticated, on a node with users. They have a limited time to do so.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ impl Strangers {
 }
 
 impl Connections {
-    /// Gives a connection that is not known the time to say who it is.
+    /// Gives a connection that has not authenticated the time to do so.
     pub(crate) fn await_auth(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
@@ -36,8 +36,8 @@ impl Connections {
         }
     }
 
-    /// Closes those whose time was over at `heard_until`, before which everything that was said has been heard: a
-    /// password that the node was slow to read counts. Says whether there was one.
+    /// Closes those whose time was over at `heard_until`. Everything said before then has been heard, so a password that the
+    /// node was slow to read counts. Says whether there were any.
     pub(crate) fn close_strangers(&mut self, heard_until: u64) -> bool {
         let mut closed = false;
         while let Some((due, id)) = self.strangers.due.first().copied()
@@ -46,7 +46,7 @@ impl Connections {
             self.strangers.forget(due, id);
             let stranger = self.clients.get(&id).filter(|client| client.user.is_none());
             match stranger.map(|client| (client.leaving, client.blocked)) {
-                // Its password is being checked, or it is kept waiting after a wrong one; there are not many of those.
+                // Its password is being checked, or it is kept waiting after a wrong one; few connections are.
                 Some((false, Some(Blocked::Password))) => self.await_auth(id),
                 Some(_) => {
                     let most = self.wire.preauth_ms;

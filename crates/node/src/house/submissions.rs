@@ -1,5 +1,5 @@
-//! What was handed to the log and is not answered yet, what the node itself still has to hand to it, and how the log
-//! is doing.
+//! What was handed to the log and is not answered yet, what the node itself still has to hand to it, and how the log is
+//! doing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,46 +18,46 @@ use crate::completion::Completion;
 use crate::stats::ProcessKey;
 use crate::wire::refuse;
 
-/// More memory than this is not kept for the next entry.
+/// No more memory than this is kept for the next entry.
 const WRITING_KEPT_BYTES: usize = 64 << 10;
-/// How long the node keeps its own changes to itself after the log refused one, in milliseconds.
+/// How long the node holds its own changes back after the log has refused one, in milliseconds.
 const OWN_PAUSE_MS: u64 = 250;
-/// How long a change that found no room in the log's queue waits for another try.
+/// How long a change that found no room in the log's queue waits for another try, in milliseconds.
 const OWN_RETRY_MS: u64 = 10;
 
 /// The log, and who waits for what in it.
 #[derive(Debug)]
 pub(crate) struct Submissions {
     log: Option<LogThread>,
-    /// By their tags.
+    /// Submissions by their tags.
     under_way: FxHashMap<u64, Submission>,
     next_tag: u64,
-    /// Something was submitted or said that the log may not begin with yet.
+    /// Something was submitted or said with which the log has not been told to begin.
     unbegun: bool,
-    /// The memory that entries are written in.
+    /// The memory in which entries are encoded.
     writing: Vec<u8>,
     /// How far the wall clock was ahead of the node's own at the last entry.
     wall_offset: u64,
-    /// The node's own changes that did not get into the log's queue.
+    /// The node's own changes that found no room in the log's queue.
     own: VecDeque<Change>,
     /// Until then they wait, because the log refused one.
     own_after: u64,
     size: LogSize,
-    /// What was free on the disk when something was last written, or refused for want of room.
+    /// The free space on the disk when something was last written, or refused for lack of space.
     free_bytes: u64,
-    /// Why the log writes nothing more.
+    /// Why the log writes nothing any more.
     failed: Option<String>,
-    /// Who is told then.
+    /// Who is told about that.
     watchers: Vec<Arc<Completion<String>>>,
 }
 
 /// A change on its way through the log.
 #[derive(Debug)]
 pub(super) struct Submission {
-    /// What was written, so that it need not be read again.
+    /// What was encoded, so that it need not be decoded again.
     pub(super) entry: Entry,
     pub(super) answers: Answers,
-    /// The process that wants it. Its connection may be gone when the log has spoken.
+    /// The process that wants it. Its connection may be gone when the log has decided.
     pub(super) process: Option<ProcessKey>,
 }
 
@@ -84,7 +84,7 @@ impl Submissions {
         self.log = Some(log);
     }
 
-    /// The log, for whoever ends it.
+    /// Takes the log, to end it.
     pub(super) fn end(&mut self) -> Option<LogThread> {
         self.log.take()
     }
@@ -115,7 +115,7 @@ impl Submissions {
         submissions.filter_map(|submission| submission.answers.client())
     }
 
-    /// Whether a change of a flow is on its way: what it grants is not known yet.
+    /// Whether a change of a flow is on its way, so that its rights are not known yet.
     pub(crate) fn is_changing(&self, name: &Name) -> bool {
         self.changes().any(|change| match change {
             Change::ApplyFlow { flow, .. }
@@ -125,7 +125,7 @@ impl Submissions {
         })
     }
 
-    /// Puts an entry into the log's queue; gives its tag.
+    /// Puts an entry into the log's queue; returns its tag.
     pub(super) fn submit(&mut self, now: u64, submission: Submission) -> Result<u64, Refusal> {
         let tag = self.queue(now, &submission.entry)?;
         self.under_way.insert(tag, submission);
@@ -172,17 +172,17 @@ impl Submissions {
         refuse(Word::Unavailable, format!("{why}; the node is ending"))
     }
 
-    /// Says something to a start of another node.
+    /// Sends a payload to a start of another node.
     pub(super) fn say(&mut self, to: Peer, payload: Vec<u8>) {
         self.ask_log(|log| log.say(to, payload));
     }
 
-    /// Asks how far the log has come at least.
+    /// Asks for a read index.
     pub(super) fn ask_read(&mut self, tag: u64) {
         self.ask_log(|log| log.ask_read(tag));
     }
 
-    /// Answers a start's reads no more. The rule has one such order under way for each, so they need no tags.
+    /// Stops answering a start's reads. The rule has at most one such order under way per start, so they need no tags.
     pub(super) fn refuse_reads(&mut self, peer: Peer) {
         self.ask_log(|log| log.refuse_reads(0, peer));
     }
@@ -202,7 +202,7 @@ impl Submissions {
         self.ask_log(|log| log.lead(node));
     }
 
-    /// These starts have left: links to them end.
+    /// These starts have left: ends the links to them.
     pub(super) fn end_links(&mut self, peers: Vec<Peer>) {
         self.ask_log(|log| log.end_links(peers));
     }
@@ -214,22 +214,22 @@ impl Submissions {
         }
     }
 
-    /// The log has answered a submission, or cannot.
+    /// Takes a submission that the log has answered, or cannot answer.
     pub(super) fn take(&mut self, tag: u64) -> Option<Submission> {
         self.under_way.remove(&tag)
     }
 
-    /// The log answers none of them any more.
+    /// Takes all submissions, because the log answers none of them any more.
     pub(super) fn take_all(&mut self) -> Vec<(u64, Submission)> {
         self.under_way.drain().collect()
     }
 
-    /// Keeps what the node itself wants until the log takes it: what happened cannot be called off.
+    /// Keeps the node's own change until the log takes it: what has happened cannot be undone.
     pub(super) fn keep_own(&mut self, change: Change) {
         self.own.push_back(change);
     }
 
-    /// Submits what the node itself wants; what finds no room is tried again with the next turn, or after a pause.
+    /// Submits the node's own changes. Those that find no room are tried again with the next turn, or after a pause.
     pub(super) fn submit_own(&mut self, now: u64) {
         while now >= self.own_after
             && self.failed.is_none()
@@ -238,7 +238,7 @@ impl Submissions {
             let entry = Entry::new(change);
             let tag = match self.queue(now, &entry) {
                 Ok(tag) => tag,
-                // It would find no room for ever, and hold up what is behind it.
+                // It would never find room, and hold up those behind it.
                 Err(refusal) if refusal.word == Word::Limit => {
                     log::error!("a change of this node's own is lost: {refusal}");
                     continue;
@@ -254,7 +254,7 @@ impl Submissions {
         }
     }
 
-    /// The log refused a submission. One of the node's own is kept for another try; any other is given back.
+    /// The log refused a submission. The node's own is kept for another try; any other is returned.
     pub(super) fn refused(
         &mut self,
         now: u64,
@@ -279,17 +279,17 @@ impl Submissions {
         wait.then(|| self.own_after.max(now + OWN_RETRY_MS))
     }
 
-    /// Something was submitted with which the log has not begun.
+    /// Whether something was submitted with which the log has not been told to begin.
     pub(crate) fn is_unbegun(&self) -> bool {
         self.unbegun
     }
 
-    /// Whoever takes it does the log's work itself.
+    /// The same, for a caller that does the log's work itself.
     pub(crate) fn take_unbegun(&mut self) -> bool {
         std::mem::take(&mut self.unbegun)
     }
 
-    /// Lets the log begin with what was submitted since it last did.
+    /// Lets the log begin with what was submitted since the last time.
     pub(crate) fn begin_flush(&mut self) {
         let unbegun = self.take_unbegun();
         if let Some(log) = self.log.as_ref().filter(|_| unbegun) {
@@ -305,18 +305,18 @@ impl Submissions {
         self.size
     }
 
-    /// How long the log is by now.
+    /// The log has grown to this size.
     pub(super) fn grown(&mut self, size: LogSize, free_bytes: u64) {
         self.size = size;
         self.free_bytes = free_bytes;
     }
 
-    /// All that was in the log is in a snapshot.
+    /// Everything in the log is now in a snapshot.
     pub(super) fn merged(&mut self) {
         self.size = LogSize::default();
     }
 
-    /// Why nothing durable can change any more; or why, when last something was to, only what is short could.
+    /// Why nothing durable can change any more; or, if the disk was full at the last write, why only short changes still fit.
     pub(crate) fn trouble(&self) -> Option<String> {
         let free_bytes = self.free_bytes;
         let full = || {
@@ -326,12 +326,12 @@ impl Submissions {
         self.failed.clone().or_else(full)
     }
 
-    /// Why the log writes nothing any more, if it does not.
+    /// Why the log writes nothing any more, if so.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Notes that the disk has failed, and tells whoever wants to know. False if it was known.
+    /// Notes that the disk has failed, and tells those who watch. False if it was known.
     pub(super) fn fail(&mut self, error: &FlushError) -> bool {
         if self.failed.is_some() {
             return false;

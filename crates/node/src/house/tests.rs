@@ -38,7 +38,7 @@ impl Stage {
         self.house.welcome(Outlet::Socket(0), "test".into())
     }
 
-    /// Gives a command; the answer is what stands in the outbox now.
+    /// Gives a command; returns what is in the outbox then.
     pub(super) fn say(&mut self, client: ClientId, command: &str) -> String {
         self.begin(client, command);
         while self.house.has_long_work() {
@@ -47,7 +47,7 @@ impl Stage {
         self.hear(client)
     }
 
-    /// Gives a command, and makes no slice of it.
+    /// Gives a command without making any slice of it.
     pub(super) fn begin(&mut self, client: ClientId, command: &str) {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
@@ -67,7 +67,7 @@ impl Stage {
         String::from_utf8_lossy(&heard).into()
     }
 
-    /// Ends the turn, and lets the log say what it has to say next.
+    /// Ends the turn, and takes the log's next delivery.
     pub(super) fn deliver(&mut self) {
         self.house.submissions.begin_flush();
         let delivery = self.deliveries.recv().unwrap();
@@ -159,7 +159,7 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
     let heard = stage.hear(passer);
     assert!(heard.starts_with("-UNKNOWN "), "{heard}");
 
-    // Commands that were served in the same turn.
+    // Commands served in the same turn.
     for change in [
         "JOB CREATE shop/orders * body",
         "JOB MOVE 4 priced",
@@ -170,7 +170,7 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
         "ONCE FORGET k",
         "SESSION OPEN",
     ] {
-        // The connection is closed, and whatever it would say is not heard.
+        // The connection is closed, and nothing that it says is heard.
         let heard = stage.say(admin, change);
         assert_eq!(heard, "", "{change}");
     }

@@ -1,21 +1,21 @@
 //! Keeps what sessions have touched where `kill -9` does not reach: in the engine's scratch file, before the grants are told.
-//! After a crash of the process, only gates that an awaited session may hold wait for it; whenever the file cannot be
-//! believed, all gates wait, as if there were none.
+//! After a crash of the process, only gates that an awaited session may hold wait for it. If the file cannot be trusted, all
+//! gates wait, as if there were none.
 
 use testigo_core::{Event, Local, SessionId, Shard, Touch, Touches};
 use testigo_engine::{SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
 
 use super::House;
 
-/// Where touches are kept.
+/// The record of touches.
 #[derive(Debug)]
 pub(crate) struct KeptTouches {
     scratch: Scratch,
-    /// The memory that records are written in.
+    /// The memory in which records are written.
     writing: Vec<ScratchRecord>,
-    /// At so many records the file is begun anew, since most are of sessions that are gone.
+    /// With this many records the file is begun again, because most concern sessions that are gone.
     most: u64,
-    /// The file could not be written: until then no other try is made.
+    /// The file could not be written: no other try is made before this time.
     again_at: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl KeptTouches {
         }
     }
 
-    /// Keeps what is among these events. When this returns, it outlives the process, or nobody will believe the file.
+    /// Keeps the touches among these events. When this returns, they outlive the process, or nobody will trust the file.
     fn keep(&mut self, events: &[Event], local: &Local, now: u64) {
         self.writing.clear();
         let touches = events.iter().filter_map(|event| match event {
@@ -72,7 +72,7 @@ impl KeptTouches {
         }
         self.again_at = Some(now.saturating_add(AGAIN_MS));
         if let Err(error) = self.scratch.spoil() {
-            // The next start would believe a file that lacks what is about to be told. Nothing of it was told yet.
+            // The next start would trust a file that lacks what is about to be told. Nothing of it was told yet.
             log::error!("the scratch file can be neither written nor removed: {error}");
             std::process::abort();
         }
@@ -80,7 +80,8 @@ impl KeptTouches {
 }
 
 impl House {
-    /// Keeps what is among these events, before anything that they tell, or that was answered with them, leaves the house.
+    /// Keeps the touches among these events, before anything that the events tell, or that was answered with them, leaves the
+    /// house.
     pub(super) fn keep_touches(&mut self, events: &[Event]) {
         if let Some(kept) = &mut self.touches {
             kept.keep(events, self.services.local(), self.now);
@@ -88,7 +89,7 @@ impl House {
     }
 }
 
-/// Touches as the scratch file of the last start has them; nothing if they make no sense.
+/// The touches in the scratch file of the last start; `None` if they are invalid.
 pub(crate) fn read_touches(records: &[ScratchRecord]) -> Option<Touches> {
     records.iter().map(read).collect()
 }
@@ -123,9 +124,9 @@ const IN: u8 = 1;
 const EVERYWHERE: u8 = 2;
 const NOWHERE: u8 = 3;
 
-/// A file with so many records more than twice what it began with is begun anew: 1 MiB.
+/// A file with this many records more than twice what it began with is begun again: 1 MiB.
 const SPARE_RECORDS: u64 = 1 << 16;
-/// How long a file that could not be written is left alone.
+/// How long a file that could not be written is left alone, in milliseconds.
 const AGAIN_MS: u64 = 10_000;
 
 #[cfg(test)]

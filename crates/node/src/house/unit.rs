@@ -1,6 +1,6 @@
-//! What a connection wants changed about jobs, a step at a time: alone, or between `MULTI` and `EXEC` as a unit of work,
-//! which is one entry of the log and done whole or not at all. Nothing in a unit waits, and a take is none of its
-//! steps: what it gives would be known only afterwards.
+//! What a connection wants changed about jobs, one step at a time: alone, or between `MULTI` and `EXEC` as a unit of work,
+//! which is one entry of the log and is done entirely or not at all. Nothing in a unit waits, and a take cannot be one of its
+//! steps, because the job that it gets would be known only afterwards.
 
 use serde::{Deserialize, Serialize};
 use testigo_core::{Body, Fence, JobId, JobOutcome, Limits, Name, Outcome, QueueId, Refusal, Word};
@@ -37,7 +37,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The job that it changes, unless it makes one.
+    /// The job that it changes, unless it creates one.
     pub(crate) fn job(&self) -> Option<JobId> {
         match self {
             Step::Create { .. } => None,
@@ -48,7 +48,7 @@ impl Step {
         }
     }
 
-    /// What it weighs in the log's entry, roughly.
+    /// Its approximate weight in the log's entry.
     fn bytes(&self) -> usize {
         match self {
             Step::Create { name, body, .. } => name.as_ref().map_or(0, |n| n.len()) + body.len(),
@@ -68,7 +68,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// One more step. What exceeds a limit is refused.
+    /// Adds a step. What exceeds a limit is refused.
     pub(crate) fn add(&mut self, step: Step) -> Result<(), Refusal> {
         let bytes = self.bytes + step.bytes();
         if self.steps.len() >= Limits::UNIT_CHANGES {
@@ -91,7 +91,7 @@ impl Unit {
         Ok(())
     }
 
-    /// What was collected; refused if a command of it was.
+    /// The collected steps; refused if any command was.
     pub(crate) fn into_steps(self) -> Result<Vec<Step>, Refusal> {
         match self.spoilt {
             Some(refusal) => Err(refusal),
@@ -104,7 +104,7 @@ impl Unit {
         &self.steps
     }
 
-    /// Another node has collected these.
+    /// A unit whose steps another node has collected.
     pub(crate) fn of(steps: Vec<Step>) -> Unit {
         Unit {
             steps,
@@ -112,7 +112,7 @@ impl Unit {
         }
     }
 
-    /// A command was refused, so nothing will come of the others.
+    /// A command was refused, so none of the others will be done.
     pub(crate) fn spoil(&mut self, refusal: &Refusal) {
         if self.spoilt.is_none() {
             self.spoilt = Some(numbered(self.steps.len() + 1, refusal.clone()));
@@ -121,20 +121,20 @@ impl Unit {
     }
 }
 
-/// What a step is answered when its unit is done.
+/// The reply to a step when its unit is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// The identity of the job that it created.
+    /// The ID of the job that it created.
     Created,
     Ok,
 }
 
-/// What `EXEC` is answered when the log has spoken.
+/// The reply to `EXEC` when the log has decided.
 pub(super) fn unit_reply(done: &[Done], outcome: Result<Outcome, Refusal>) -> Reply {
     let outcomes = match outcome {
         Ok(Outcome::Jobs(outcomes)) => outcomes,
         Ok(_) => Vec::new(),
-        // Of one command alone the log does not say which it was.
+        // The log does not number a command that is alone in its unit.
         Err(refusal) if done.len() == 1 && !is_the_nodes(refusal.word) => {
             return aborted(&numbered(1, refusal));
         }
@@ -151,12 +151,12 @@ pub(super) fn unit_reply(done: &[Done], outcome: Result<Outcome, Refusal>) -> Re
     Reply::Array(replies.collect())
 }
 
-/// Whether the node itself is the reason, and none of the unit's commands.
+/// Whether the reason is the node itself, and none of the unit's commands.
 fn is_the_nodes(word: Word) -> bool {
     matches!(word, Word::Unavailable | Word::Unknown)
 }
 
-/// Nothing of a unit was done, and why; unless that is unknown.
+/// Nothing of a unit was done, and why; or its outcome is unknown.
 pub(crate) fn aborted(refusal: &Refusal) -> Reply {
     match refusal.word {
         Word::Unknown => refusal.clone().into(),
@@ -164,7 +164,7 @@ pub(crate) fn aborted(refusal: &Refusal) -> Reply {
     }
 }
 
-/// A refusal that says which command of a unit it is about.
+/// A refusal with the number of the command in its unit.
 pub(crate) fn numbered(nth: usize, mut refusal: Refusal) -> Refusal {
     refusal.sentence = format!("command {nth}: {}", refusal.sentence);
     refusal

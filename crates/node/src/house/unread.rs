@@ -1,15 +1,15 @@
-//! Answers and events that clients have not read. One connection's are bounded, and so are all of them together: where
-//! that is exceeded, those are closed first that have not taken anything for longest.
+//! Answers and events that clients have not read. There is a limit per connection and one for all together. If the latter is
+//! exceeded, the connections that have taken nothing for longest are closed first.
 
 use std::collections::BTreeSet;
 
 use super::{ClientId, Closing, Connections};
 use crate::wire::{Reply, encode};
 
-/// The bytes of all outboxes and of all sockets' unsent output.
+/// The bytes of all outboxes, and of all sockets' unsent output.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
-    /// In the outboxes: nobody has tried to send it yet.
+    /// In the outboxes: not offered to a socket yet.
     pub(super) outboxes: usize,
     /// Sockets that took only a part, by when they last took something.
     slow: BTreeSet<(u64, ClientId)>,
@@ -23,7 +23,7 @@ impl Unread {
         self.outboxes + self.unwritten
     }
 
-    /// Bytes that nobody has tried to send yet.
+    /// Bytes not offered to a socket yet.
     pub(crate) fn in_outboxes(&self) -> usize {
         self.outboxes
     }
@@ -60,7 +60,7 @@ impl Connections {
         self.close_slowest();
     }
 
-    /// Closes those who read slowest, until the rest is within `output_bytes_total`.
+    /// Closes the slowest readers until the rest is within `output_bytes_total`.
     fn close_slowest(&mut self) {
         while self.unread.bytes() > self.wire.output_bytes_total {
             let Some((_, id)) = self.unread.slow.first().copied() else {
@@ -70,13 +70,13 @@ impl Connections {
         }
     }
 
-    /// Closes a connection at once, whatever it has not read. It is told why if its socket takes that at once.
+    /// Closes a connection at once, even if it has not read everything. It is told why if its socket takes that at once.
     pub(crate) fn expel(&mut self, id: ClientId, why: Closing, told: Option<Reply>) {
         self.count_closing(id, why);
         self.cut_off(id, told);
     }
 
-    /// As [`Connections::expel`], where the connection is not to blame.
+    /// Like [`Connections::expel`], if the connection is not to blame.
     pub(super) fn cut_off(&mut self, id: ClientId, told: Option<Reply>) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;

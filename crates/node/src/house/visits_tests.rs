@@ -1,4 +1,4 @@
-//! Any command at any node: given at a node that does not own what it is about, it is answered as at the owner.
+//! Any command at any node: a node that does not own what a command is about gives the owner's answer.
 
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ fn lists_are_of_all_nodes_in_the_order_of_their_names() {
     for (id, client) in [(2, two), (3, three)] {
         assert_eq!(world.say(id, client, "GATE LIST"), listed);
     }
-    // Pages lead through all members, and whatever is there is in one of them.
+    // Pages lead through all members, and everything is in one of them.
     let (mut cursor, mut seen) = ("0".to_owned(), String::new());
     for _ in 0..10 {
         let page = world.say(2, two, &format!("GATE LIST CURSOR {cursor} LIMIT 1"));
@@ -166,7 +166,7 @@ fn the_state_is_of_all_members_and_names_who_is_missing() {
         (&3.into(), &2.into())
     );
 
-    // Parts of it.
+    // Parts of the state.
     let only = json(&world.say(3, three, &format!("STATE {} GATE", gates[0])));
     assert_eq!(only["gates"].as_array().unwrap().len(), 1);
     assert_eq!(only["gates"][0]["holders"], gate["holders"]);
@@ -182,7 +182,7 @@ fn the_state_is_of_all_members_and_names_who_is_missing() {
     assert_eq!(shown(&own, 0), wanted[2]);
     assert_eq!(own["missing"], serde_json::json!([1, 2]));
 
-    // Whoever does not answer is not waited for, and is named.
+    // It does not wait for a member that does not answer, and names it.
     world.cut.insert(1);
     assert_eq!(world.say(3, three, "STATE"), "");
     world.pass(1_100);
@@ -281,7 +281,7 @@ fn statistics_are_of_all_nodes() {
     assert_eq!(field(&stats, "price", "workers"), 1);
     assert_eq!(field(&stats, "price", "service_max_ms"), 500);
     assert_eq!(stats.matches("orders").count(), 1, "{stats}");
-    // What it passed on went along the arrow.
+    // What it passed on was counted on the arrow.
     let live = json(&world.say(3, admin, "STATE * LIVE"));
     let arrows = live["flows"][0]["arrows"].as_array().unwrap();
     let along = |queue: &str| {
@@ -342,7 +342,7 @@ fn jobs_are_made_taken_passed_and_deleted_from_any_node() {
     number(&world.say(owner, there, "JOB CREATE works/orders order-2 later"));
     let taken = world.hear(other, here);
     assert!(taken.contains("later"), "{taken}");
-    // Whoever goes away gives back what it has.
+    // A client that leaves gives back what it has.
     world.house(other).farewell(here);
     world.pass(100);
     assert_eq!(world.say(owner, there, "JOB COUNT works/orders"), ":1");
@@ -420,7 +420,7 @@ fn nobody_waits_for_ever_for_a_lost_owner() {
     );
     let other = world.client(1);
     world.kill(3);
-    // A read is routed again, a change is unknown.
+    // A read is routed again; the outcome of a change is unknown.
     assert_eq!(world.say(1, one, &format!("GATE SHOW {gate}")), "");
     assert_eq!(world.say(1, other, &format!("GATE DELETE {gate}")), "");
     world.pass(6_000);

@@ -1,4 +1,4 @@
-//! The time that counts are taken over: not before the flow, or the queue, was there.
+//! The period over which counts are taken: it begins no earlier than the flow or the queue.
 
 use super::tests::Stage;
 use super::*;
@@ -6,14 +6,14 @@ use super::*;
 const SHORT: &str = "web -> [orders] -> pack";
 const LONG: &str = r"web -> [orders] -> pack\nphone -> [calls] -> pack";
 
-/// The numbers behind a field of the answer to `FLOW STATS`, in their order.
+/// The numbers of a field in the answer to `FLOW STATS`, in order.
 fn numbers(answer: &str, field: &str) -> Vec<f64> {
     let lines: Vec<&str> = answer.lines().collect();
     let of = |pair: &[&str]| {
         let number = pair[1].trim_start_matches(':').parse().ok();
         number.filter(|_| pair[0] == field)
     };
-    // A number with a fraction stands behind its length.
+    // A number with a fraction comes after its length.
     let shown: Vec<&str> = lines
         .into_iter()
         .filter(|line| !line.starts_with('$'))
@@ -38,7 +38,7 @@ fn a_young_flow_is_counted_since_it_is_there() {
     let answer = stage.stats(admin);
     assert_eq!(numbers(&answer, "since_ms"), [4_000.0, 4_000.0]);
     assert_eq!(numbers(&answer, "arrivals_per_second"), [7.5]);
-    // Applied again it is no younger, and what it has new is.
+    // Applying the flow again does not make it younger, but its new parts are new.
     stage.apply(admin, "shop", LONG);
     stage.at(2_265_000);
     let answer = stage.stats(admin);

@@ -10,7 +10,7 @@ use super::state::ROWS_MAX;
 use crate::house::{House, Slice};
 use crate::users::{Deed, User};
 
-/// So many of the latest messages of a group are shown.
+/// Cap on shown messages of a group.
 const DELIVERIES_MAX: usize = 20;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ pub(super) struct Group {
     kept: usize,
     members: Vec<Member>,
     members_more: usize,
-    /// The newest first.
+    /// Newest first.
     deliveries: Vec<Delivery>,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Group {
 struct Member {
     session: u64,
     label: Option<String>,
-    /// Where it is at home.
+    /// The node of its home.
     node: Option<u64>,
-    /// Not where an algorithm gives the order.
+    /// `None` if an algorithm orders the group.
     joined_after: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Decision {
     value: String,
 }
 
-/// The groups and decisions that a user may see and whose names fit, at most so many of each.
+/// The groups and decisions that a user may see and whose names match, each kind up to a cap.
 #[derive(Default)]
 pub(super) struct AgreedMaker {
     pub(super) groups: Vec<Group>,
@@ -65,7 +65,7 @@ pub(super) struct AgreedMaker {
 }
 
 impl AgreedMaker {
-    /// Goes on; true when all are there.
+    /// Continues; true when all are there.
     pub(super) fn slice(
         &mut self,
         house: &House,

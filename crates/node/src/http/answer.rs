@@ -19,11 +19,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// Only what the node itself serves may run in the page, forms and relative links lead nowhere else, and nobody may frame
-/// it.
+/// Only what the node itself serves may run in the page, forms and relative links lead nowhere else, and no other page may
+/// frame it.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Adds what every answer has.
+/// Adds the headers that every answer has.
 pub(super) fn add_policy(headers: &mut HeaderMap) {
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -104,7 +104,7 @@ pub(super) fn json_of(value: &impl Serialize) -> Response {
     }
 }
 
-/// JSON that is written already.
+/// JSON that is already encoded.
 pub(super) fn json_text(text: String) -> Response {
     of(StatusCode::OK, JSON, text + "\n")
 }
@@ -115,7 +115,7 @@ pub(super) fn refused(status: StatusCode, code: &str, message: &str) -> Response
     of(status, JSON, error.to_string() + "\n")
 }
 
-/// What should not have happened did.
+/// Something happened that should not have.
 pub(super) fn broken(error: &dyn Display) -> Response {
     text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
 }

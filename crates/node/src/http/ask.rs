@@ -1,5 +1,5 @@
-//! One command through the node's own door: a pipe is opened for the user, the command written, its answer read, the
-//! pipe closed. So HTTP has no commands of its own.
+//! Runs one command through the node's own front door: opens a pipe for the user, writes the command, reads its answer,
+//! closes the pipe. So HTTP has no commands of its own.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::users::User;
 
 /// How long an answer may take: a change waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What the connection is called among the others.
+/// The name of the connection among the others.
 const ADDRESS: &str = "http";
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 16 << 10;
@@ -51,7 +51,7 @@ async fn write(pipe: &mut Pipe, command: &[u8]) {
     while written < command.len() {
         match poll_fn(|context| pipe.poll_write(context, &command[written..])).await {
             Ok(count) => written += count,
-            // It was closed for what was written so far, and says why.
+            // It was closed because of what was written so far, and says why.
             Err(_) => return,
         }
     }
@@ -75,7 +75,7 @@ async fn read(pipe: &mut Pipe) -> Asked {
     }
 }
 
-/// Reads all that is there, and waits if that is nothing. Gives whether the node has closed the pipe.
+/// Reads all that is there, and waits if there is nothing. Returns whether the node has closed the pipe.
 fn poll_more(pipe: &mut Pipe, context: &Context<'_>, answer: &mut BytesMut) -> Poll<bool> {
     let before = answer.len();
     let mut chunk = [0; READ_BYTES];
@@ -92,7 +92,7 @@ fn poll_more(pipe: &mut Pipe, context: &Context<'_>, answer: &mut BytesMut) -> P
 const GONE: &str =
     "UNKNOWN the connection was ended before the answer; the change may have been made";
 
-/// A command as it travels.
+/// A command in its wire format.
 fn frame(words: &[Said]) -> Vec<u8> {
     let mut frame = format!("*{}\r\n", words.len()).into_bytes();
     for Said(word) in words {
@@ -103,7 +103,7 @@ fn frame(words: &[Said]) -> Vec<u8> {
     frame
 }
 
-/// The answer, or the line of an error, once it is whole.
+/// The answer, or the line of an error, once it is complete.
 fn decode(answer: &BytesMut) -> Option<Result<Value, String>> {
     if answer.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! `POST /api/command`: one command of the wire as a JSON array of its words, with the rights of who asks. Only commands
-//! that are over when they are answered: what waits, holds or listens needs a connection that lasts.
+//! `POST /api/command`: one command of the wire as a JSON array of its words, with the rights of the caller. Only
+//! non-blocking commands are accepted: to wait, hold or listen requires a connection that lasts.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,14 +10,14 @@ use super::ask::{Asked, ask};
 use super::post::Posted;
 use super::words::{Said, read_words};
 
-/// Which of a command's forms are taken, by the word behind its name.
+/// Which of a command's forms are accepted, by the word after its name.
 enum Forms {
     All,
     Only(&'static [&'static str]),
     Not(&'static [&'static str]),
 }
 
-/// All commands that are taken.
+/// All commands that are accepted.
 const TAKEN: &[(&str, Forms)] = &[
     ("FLOW", Forms::All),
     ("QUEUE", Forms::All),
@@ -67,7 +67,7 @@ pub(super) async fn command(Posted { door, user, body }: Posted) -> Response {
     }
 }
 
-/// Which kind of refusal a word of the wire is.
+/// The HTTP status for an error word of the wire.
 fn status_of(code: &str) -> StatusCode {
     match code {
         "DENIED" | "NORIGHT" => StatusCode::FORBIDDEN,
@@ -75,7 +75,7 @@ fn status_of(code: &str) -> StatusCode {
         "BADARG" | "BADFLOW" => StatusCode::BAD_REQUEST,
         "LIMIT" => StatusCode::TOO_MANY_REQUESTS,
         "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
-        // Not 503, after which a proxy may try again by itself.
+        // Not 503, after which a proxy may retry by itself.
         "UNKNOWN" => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::CONFLICT,
     }

@@ -1,6 +1,6 @@
-//! One connection: hyper speaks HTTP on it, and this watches over how long it takes. A connection is idle, or it has a
-//! request or a stream under way and holds a permit for that. In each phase it has a deadline, and is closed when that
-//! passes; while a request is worked on, the deadlines of the work hold instead.
+//! One connection: hyper speaks HTTP on it, and this code limits how long it takes. A connection is idle, or it has a request
+//! or a stream under way and holds a permit for that. Each phase has a deadline, after which the connection is closed; while
+//! a request is worked on, the deadlines of that work apply instead.
 
 use std::io;
 use std::net::IpAddr;
@@ -25,15 +25,15 @@ use super::events::EVERY;
 use super::idle::{Idle, Turn};
 use super::limits::HttpLimits;
 
-/// What is known of a connection while it is open.
+/// What is known about an open connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: IpAddr,
     limits: Arc<HttpLimits>,
     idle: Arc<Idle>,
-    /// Room is needed, and this one is the oldest idle one.
+    /// Notified if room is needed and this is the oldest idle connection.
     close: Arc<Notify>,
-    /// The deadline is another one.
+    /// Notified when the deadline changes.
     moved: Notify,
     phase: Mutex<Phase>,
 }
@@ -41,18 +41,18 @@ pub(super) struct Connection {
 #[derive(Debug)]
 struct Phase {
     deadline: Option<Instant>,
-    /// Its place among the idle ones; none while it holds a permit.
+    /// Its place among the idle ones; `None` while it holds a permit.
     turn: Option<Turn>,
     permit: Option<OwnedSemaphorePermit>,
     streams: bool,
-    /// No request is under way: it waits for the next head.
+    /// Whether no request is under way, so that it waits for the next head.
     waits: bool,
-    /// The answer was handed over whole; it is sent once hyper has flushed.
+    /// Whether the complete answer was handed over; it is sent once hyper has flushed.
     answered: bool,
 }
 
 impl Connection {
-    /// A new connection, with so much time for what comes before its first head.
+    /// A new connection, with this much time for what comes before its first head.
     pub(super) fn new(
         peer: IpAddr,
         limits: &Arc<HttpLimits>,
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Serves requests until either side closes, a deadline passes, or the door needs its room.
+    /// Serves requests until either side closes, a deadline passes, or the front door needs its room.
     pub(super) async fn serve<S>(
         self: &Arc<Self>,
         stream: S,
@@ -106,7 +106,7 @@ impl Connection {
         loop {
             let deadline = self.phase().deadline;
             tokio::select! {
-                // One that is to be closed reads nothing more, so that no request is begun and then dropped.
+                // A connection that is being closed reads nothing more, so that no request is begun and then dropped.
                 biased;
                 () = self.room_needed() => return,
                 () = until(deadline) => return,
@@ -128,12 +128,12 @@ impl Connection {
         }
     }
 
-    /// Waits until it is to be closed to make room for others.
+    /// Waits until the connection must be closed to make room.
     pub(super) async fn room_needed(&self) {
         self.close.notified().await;
     }
 
-    /// A whole head is there. It is as new as a new connection now.
+    /// A complete head has arrived. The connection now counts as new.
     pub(super) fn request_begins(&self) {
         let mut phase = self.phase();
         phase.answered = false;
@@ -142,7 +142,7 @@ impl Connection {
         self.set(&mut phase, None);
     }
 
-    /// What was asked for may be done: nobody closes the connection for its room until it is.
+    /// The request may be carried out: until it is done, nobody closes the connection to make room.
     pub(super) fn hold(&self, permit: OwnedSemaphorePermit, streams: bool) {
         let mut phase = self.phase();
         if let Some(turn) = phase.turn.take() {
@@ -152,7 +152,7 @@ impl Connection {
         phase.streams = streams;
     }
 
-    /// Watches over how an answer is taken.
+    /// Limits how long the client may take to read an answer.
     pub(super) fn answer(self: &Arc<Self>, body: Body) -> Body {
         let mut phase = self.phase();
         let most = Duration::from_millis(self.limits.answer_ms);
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Everything that hyper has was sent.
+    /// Everything that hyper had was sent.
     fn flushed(&self) {
         let mut phase = self.phase();
         if std::mem::take(&mut phase.answered) {
@@ -216,7 +216,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// An answer's body that says when hyper has taken it.
+/// An answer's body that reports when hyper has taken it.
 struct Answering {
     body: Body,
     connection: Arc<Connection>,
@@ -252,7 +252,7 @@ impl Drop for Answering {
     }
 }
 
-/// A stream that says when it was flushed.
+/// A stream that reports when it was flushed.
 struct Watched<S> {
     io: TokioIo<S>,
     connection: Arc<Connection>,
@@ -302,7 +302,7 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
     }
 }
 
-/// The connection that a request came on.
+/// The connection of a request.
 pub(super) fn connection_of(request: &Request) -> Arc<Connection> {
     let connection = request.extensions().get::<Arc<Connection>>();
     Arc::clone(connection.expect("every request is given its connection"))

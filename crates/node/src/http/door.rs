@@ -1,4 +1,4 @@
-//! The door itself: a thread with a runtime of its own that accepts connections, and ends with the door.
+//! The HTTP front door: a thread with its own runtime that accepts connections, and ends with the front door.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -26,12 +26,12 @@ use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::users::Users;
 
-/// Threads for what would keep the runtime's one thread from answering others: making JSON, checking passwords.
+/// Threads for work that would keep the runtime's only thread from answering others: making JSON, checking passwords.
 const WORKERS: usize = 4;
-/// Time for answers under way to be sent when the node stops.
+/// How long answers under way may take to be sent when the node stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What the door is opened with.
+/// The configuration of the front door.
 #[derive(Debug)]
 pub(crate) struct DoorConfig {
     pub(crate) shared: Arc<Shared>,
@@ -45,7 +45,7 @@ pub(crate) struct DoorConfig {
     pub(crate) member: bool,
 }
 
-/// The listening door. Dropping it closes it.
+/// The listening front door. Dropping it closes it.
 #[derive(Debug)]
 pub(crate) struct HttpDoor {
     address: SocketAddr,
@@ -133,14 +133,14 @@ fn run(
 ) {
     runtime.block_on(async {
         let mut open = accept(listener, door, tls).await;
-        // Idle ones close at once, answers under way are finished, streams end.
+        // Idle connections close at once, answers under way are finished, streams end.
         let all_gone = async { while open.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(FAREWELL, all_gone).await;
     });
     runtime.shutdown_timeout(FAREWELL);
 }
 
-/// Accepts connections until the door is closed; gives those that are still open.
+/// Accepts connections until the front door is closed; returns those that are still open.
 async fn accept(
     listener: &tokio::net::TcpListener,
     door: &Arc<Door>,
@@ -200,7 +200,7 @@ async fn welcome(
             _ = stop.wait_for(|stop| *stop) => return,
             peeked = tokio::time::timeout(patience, stream.peek(&mut first)) => peeked,
         };
-        // No request of HTTP begins so, and every command of RESP does.
+        // No HTTP request begins like this, and every RESP command does.
         return match (peeked, first) {
             (Ok(Ok(1)), [b'*']) => tell_that_this_is_http(&stream).await,
             _ => connection.serve(stream, router, stop).await,
@@ -218,11 +218,11 @@ async fn welcome(
     }
 }
 
-/// An answer in RESP, for a client that has taken this door for the other one.
+/// Answers in RESP a client that has mistaken this front door for the other one.
 async fn tell_that_this_is_http(stream: &TcpStream) {
     let answer = b"-BADARG this is the HTTP door of a testigo node; RESP has a port of its own: 7600, unless --resp says \
         otherwise\r\n";
-    // What was sent is read first: a connection that is closed with bytes unread may lose the answer.
+    // First reads what was sent: a connection that is closed with unread bytes may lose the answer.
     let mut unread = [0; 512];
     let _ = stream.try_read(&mut unread);
     if stream.writable().await.is_ok() {
@@ -230,7 +230,7 @@ async fn tell_that_this_is_http(stream: &TcpStream) {
     }
 }
 
-/// Does work that may take a while on a thread of its own.
+/// Does work that may take a while on another thread.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Response> {

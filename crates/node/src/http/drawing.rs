@@ -1,5 +1,4 @@
-//! Flows for an editor: a text as a sketch, a sketch as a text, and what applying a text would change. Nothing here
-//! changes the node.
+//! Flows for an editor: text to sketch, sketch to text, and what applying a text would change. Nothing here changes the node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +43,7 @@ pub(super) fn draw(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Response {
 #[serde(deny_unknown_fields)]
 struct Write {
     sketch: Sketch,
-    /// The text that the sketch was made from: what still holds of it stays as it is.
+    /// The text from which the sketch was made: whatever still holds of it stays unchanged.
     #[serde(default)]
     text: Option<String>,
 }
@@ -60,15 +59,15 @@ pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Response {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Planned {
-    /// The running flow that the text would replace, if there is one of that name.
+    /// The running flow that the text would replace, if there is one with this name.
     name: Option<String>,
     text: String,
-    /// The text that the author started from; empty if there was no flow.
+    /// The text with which the author started; empty if there was no flow.
     #[serde(default)]
     seen: Option<String>,
 }
 
-/// A plan, and what was found on the way.
+/// A plan, and findings.
 #[derive(Serialize)]
 struct Foreseen {
     /// Whether there is such a flow.
@@ -76,7 +75,7 @@ struct Foreseen {
     /// The mark of its text.
     mark: Option<String>,
     plan: Option<Plan>,
-    /// What others have changed since the author saw it; nothing if nobody has, or if it is not said what was seen.
+    /// What others have changed since the author saw it; `None` if nobody has, or if the author does not say what it saw.
     since: Option<Plan>,
     findings: Vec<Finding>,
 }
@@ -143,7 +142,7 @@ fn foresee(
     }
 }
 
-/// Says who works, on whichever node, as the processes that would vanish or lose an arrow.
+/// Names those who work, on any node, as processes that would vanish or lose an arrow.
 fn name_clients(losing: &mut [Losing], clients: &Value) {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
     for client in clients.as_array().into_iter().flatten() {
@@ -160,7 +159,7 @@ fn name_clients(losing: &mut [Losing], clients: &Value) {
     }
 }
 
-/// Says what the first jobs are called that would be stranded, in queues that the user may look into.
+/// Names the first jobs that would be stranded, in queues that the user may look into.
 fn name_stranded(house: &House, user: &User, flow: &str, stranded: Vec<&mut Stranded>) {
     let Ok(flow) = house.replicated().flow(flow) else {
         return;

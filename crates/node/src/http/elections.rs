@@ -1,4 +1,4 @@
-//! Elections in the state: who leads, who would, and the terms that have ended.
+//! Elections in the state: leaders, candidates, and ended terms.
 
 use serde::Serialize;
 use testigo_core::{GateView, Name, WaiterView};
@@ -6,7 +6,7 @@ use testigo_core::{GateView, Name, WaiterView};
 use super::state::ROWS_MAX;
 use crate::house::{House, Leader, Slice, Term, vacancy_word};
 
-/// So much of a value is shown.
+/// How many characters of a value are shown.
 const VALUE_CHARS: usize = 200;
 
 #[derive(Serialize)]
@@ -18,9 +18,9 @@ pub(super) struct Election {
     leader: Option<Leads>,
     /// The next one first.
     candidates: Vec<Candidate>,
-    /// All of them, shown or not.
+    /// How many there are, shown or not.
     waiting: usize,
-    /// The newest first.
+    /// Newest first.
     terms: Vec<Ended>,
 }
 
@@ -55,7 +55,7 @@ struct Ended {
 }
 
 impl Election {
-    /// An election of this node, with its leader and candidates if there are any.
+    /// An election of this node, with its leader and candidates, if any.
     pub(super) fn of(house: &House, name: &Name, slice: &mut Slice) -> Election {
         let view = house.local().gate_with(name, ROWS_MAX).ok();
         let view = view.map(|mut view| {

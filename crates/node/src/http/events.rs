@@ -1,5 +1,5 @@
-//! Server-sent events: the state and the flows, now and then, for as long as somebody looks. All of one user's streams
-//! share one copy.
+//! Server-sent events: the state and the flows, at intervals, as long as somebody looks. All streams of one user share one
+//! copy.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,13 +21,13 @@ use crate::users::User;
 /// How often the state is sent.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
-/// The events of a state, for whom, and when they were made.
+/// When the events of a state were made, for whom, and the events.
 type Kept = (Instant, Arc<User>, Bytes);
 
-/// The newest state, made when somebody asks and it is old.
+/// The newest state, remade when it is requested and old.
 #[derive(Debug, Default)]
 pub(super) struct Newest {
-    /// By user: not everybody sees the same. One makes it, the user's other streams wait for it.
+    /// By user, because not everybody sees the same. One stream makes it, the user's other streams wait for it.
     kept: Mutex<BTreeMap<Box<str>, Arc<Making>>>,
 }
 
@@ -49,7 +49,7 @@ impl Newest {
         events
     }
 
-    /// Where a user's events are kept. Those that nobody has looked at lately are forgotten.
+    /// Where a user's events are kept. Events that nobody has looked at lately are dropped.
     fn of(&self, user: &User) -> Arc<Making> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|_, making| {
@@ -75,7 +75,7 @@ async fn made(door: &Arc<Door>, user: &Arc<User>) -> Bytes {
     Bytes::from(written.await.unwrap_or_default())
 }
 
-/// A body that tells a user the state until it is dropped or the door closes.
+/// A body that sends a user the state until it is dropped or the front door closes.
 pub(super) fn stream(door: &Arc<Door>, user: Arc<User>) -> Body {
     let (told, events) = channel(1);
     tokio::spawn(tell(Arc::clone(door), user, told, door.stop.clone()));
@@ -88,14 +88,14 @@ async fn tell(
     told: Sender<Bytes>,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Made only when there is room for it, so that a slow reader gets what is new.
+    // Made only when there is room for it, so that a slow reader gets a recent state.
     loop {
         let room = tokio::select! {
             room = told.reserve() => room,
             _ = stop.wait_for(|stop| *stop) => return,
         };
         let Ok(room) = room else { return };
-        // A reload may change what the user sees, or end it.
+        // A reload may change what the user sees, or remove the user.
         let Some(user) = door.users.current(&user) else {
             return;
         };

@@ -11,15 +11,15 @@ use crate::house::{House, Slice};
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
-/// The flows as the console follows them: without their texts, and not more than a page can show.
+/// The flows as the console follows them: without their texts, and no more than a page can show.
 #[derive(Serialize)]
 pub(crate) struct Live {
-    /// Members whose clients, and the jobs in hand of whose queues, are not in it.
+    /// Members whose clients, and whose queues' jobs in hand, are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Vec<u64>>,
     now_ms: u64,
     pub(super) flows: Vec<Flow>,
-    /// Flows that are left out.
+    /// How many flows are left out.
     more: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Flow {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Of its text, as `FLOW APPLY … OVER` takes it.
+    /// The mark of its text, for `FLOW APPLY … OVER`.
     mark: String,
     queues: Vec<Queue>,
     processes: Vec<Process>,
@@ -38,7 +38,7 @@ pub(super) struct Flow {
 #[derive(Serialize)]
 struct Queue {
     name: String,
-    /// The member that owns it: it knows which jobs are in hands, others take them all for waiting.
+    /// The member that owns it. It knows which jobs are held; to others they all seem to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<u64>,
     limit: Option<u64>,
@@ -47,7 +47,7 @@ struct Queue {
     waiting: u64,
     held: u64,
     takers: usize,
-    /// How long the next job has lain there.
+    /// How long the next job has been there.
     age_ms: Option<u64>,
     /// Since the node started.
     arrivals: u64,
@@ -68,18 +68,18 @@ struct Process {
     takes: Vec<String>,
     passes: Vec<String>,
     deletes: Vec<String>,
-    /// The most clients that may be it.
+    /// The maximum number of clients.
     limit: Option<u32>,
-    /// Connections that are presented as this process.
+    /// How many connections have presented themselves as this process.
     clients: usize,
 }
 
-/// A process and a queue, and the jobs that went from one to the other.
+/// A process and a queue, and the jobs that went between them.
 #[derive(Serialize)]
 struct Arrow {
     process: String,
     queue: String,
-    /// The process puts jobs into the queue; else it takes them out.
+    /// Whether the process puts jobs into the queue; otherwise it takes them out.
     into: bool,
     /// Since the node started.
     count: u64,
@@ -87,25 +87,25 @@ struct Arrow {
     per_second: f64,
 }
 
-/// Takers of one queue are counted up to here.
+/// Cap on counted takers of a queue.
 const TAKERS_COUNTED: usize = 1_000;
 
-/// A queue or a process with its arrows is as much work as so many rows of a plain list.
+/// A queue, or a process with its arrows, is as much work as this many rows of a plain list.
 const ROW_WEIGHT: usize = 4;
 
-/// Queues and processes that are told live, of all flows together.
+/// Cap on queues and processes that are shown live, over all flows.
 const LIVE_MAX: usize = 2_000;
 
-/// The flows that a user may see, by name: the whole of them, or as many as are told live; nothing when the node stops.
+/// The flows that a user may see, by name: all of them, or as many as are shown live; `None` if the node stops.
 pub(super) fn flows_of(shared: &Shared, whole: bool, user: &Arc<User>) -> Option<Live> {
     let mut maker = FlowsMaker::new(Arc::clone(user), whole);
     shared.in_slices(move |house, slice| maker.slice(house, slice))
 }
 
-/// The flows in the making, a slice at a time.
+/// Makes the flows, one slice at a time.
 pub(crate) struct FlowsMaker {
     user: Arc<User>,
-    /// With their texts, and all of them.
+    /// Whether all of them are wanted, with their texts.
     whole: bool,
     last: Option<Name>,
     clients: Option<Clients>,
@@ -157,7 +157,7 @@ impl FlowsMaker {
     }
 }
 
-/// How many connections are presented as which process of which flow.
+/// How many connections have presented themselves as which process of which flow.
 struct Clients(BTreeMap<(Name, Name), usize>);
 
 impl Clients {

@@ -1,5 +1,5 @@
-//! The state of all members of a cluster, from whichever of them: `STATE` of the wire gathers it. Alone it is made here, and
-//! nobody is asked.
+//! The state of all members of a cluster, at any of them, gathered by the wire's `STATE`. Alone, the node makes it without
+//! asking.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) enum Seen<T> {
     Everywhere(String),
 }
 
-/// The state as a user sees it, or a part of it; else why not.
+/// The state as a user may see it, or a part of it; otherwise the answer that says why not.
 pub(super) async fn look(
     door: &Arc<Door>,
     user: &Arc<User>,
@@ -38,7 +38,7 @@ pub(super) async fn look(
     seen(door, user, pattern, part, here).await
 }
 
-/// The flows as a user sees them; else why not.
+/// The flows as a user may see them; otherwise the answer that says why not.
 pub(super) async fn look_at_flows(
     door: &Arc<Door>,
     user: &Arc<User>,
@@ -79,7 +79,7 @@ async fn everywhere(
     if let Asked::Refused(why) = &asked
         && why.starts_with("UNAVAILABLE ")
     {
-        // Without a majority: its own books, which name all others as missing.
+        // Without a majority: this node's own books, which name all others as missing.
         asked = ask(&door.shared, user, &words).await;
     }
     match asked {
@@ -108,7 +108,7 @@ impl<T: Serialize> Seen<T> {
         }
     }
 
-    /// One list of it. There is no room in a list for who is missing, so that is refused.
+    /// One list of it. A list cannot name missing members, so if there are any this is refused.
     pub(super) fn list<R: Serialize>(self, name: &str, own: impl FnOnce(T) -> Vec<R>) -> Response {
         match self {
             Seen::Here(state) => json_of(&own(*state)),
@@ -121,7 +121,7 @@ impl<T: Serialize> Seen<T> {
 }
 
 impl Seen<State> {
-    /// The only gate of it.
+    /// Its only gate.
     pub(super) fn gate(self, name: &str) -> Response {
         let none = || {
             let refusal = testigo_core::no_gate(name);
@@ -144,7 +144,7 @@ fn read(state: &str) -> Value {
     serde_json::from_str(state).unwrap_or_default()
 }
 
-/// The state; who is missing, if somebody is.
+/// The state if it is complete; otherwise a sentence that names the missing members.
 fn whole(state: Value) -> Result<Value, String> {
     let missing = state["missing"].as_array();
     let nodes = missing

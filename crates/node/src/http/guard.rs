@@ -1,5 +1,5 @@
-//! Who is let in: requests that cannot be misread, under a name of this machine where there are no users, with a password
-//! where there are, and as many at a time as the limits say.
+//! Which requests are let in: those that cannot be misread, under a name of this machine if there are no users, with a
+//! password if there are, and as many at a time as the limits allow.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ use super::door::{Door, apart};
 use crate::house::House;
 use crate::users::{Found, Origin, User};
 
-/// Around every request: what cannot be misread goes on, and every answer gets the policy headers.
+/// Around every request: lets it on if it cannot be misread, and adds the policy headers to every answer.
 pub(super) async fn around(
     State(door): State<Arc<Door>>,
     request: Request,
@@ -65,7 +65,7 @@ fn unclear(request: &Request) -> Option<Response> {
     None
 }
 
-/// Lets a request on that has a user, and tells those behind who that is.
+/// Lets a request on if it has a user, and attaches that user.
 pub(super) async fn with_user(
     State(door): State<Arc<Door>>,
     mut request: Request,
@@ -81,7 +81,7 @@ pub(super) async fn with_user(
     }
 }
 
-/// Lets a request on while there are not too many.
+/// Lets a request on unless there are too many.
 pub(super) async fn with_room(
     State(door): State<Arc<Door>>,
     request: Request,
@@ -99,7 +99,7 @@ pub(super) async fn with_room(
     }
 }
 
-/// What is said at a limit.
+/// The answer at a limit.
 pub(super) fn no_room(most: usize, what: &str, limit: &str) -> Response {
     let why = format!("{most} {what} are under way, the limit {limit}; try again in a moment");
     let mut refusal = text(StatusCode::SERVICE_UNAVAILABLE, why);
@@ -108,8 +108,8 @@ pub(super) fn no_room(most: usize, what: &str, limit: &str) -> Response {
     refusal
 }
 
-/// Answers a request whose body nobody wants. The body is read all the same, unless it is too long or not sent yet: the
-/// answer would be lost with the connection otherwise.
+/// Answers a request whose body nobody wants. The body is read all the same, unless it is too long or not sent yet, because
+/// otherwise the answer would be lost with the connection.
 pub(super) async fn turn_away(door: &Door, request: Request, refusal: Response) -> Response {
     let waits = request.headers().contains_key(EXPECT);
     let mut body = request.into_body();
@@ -125,13 +125,13 @@ pub(super) async fn turn_away(door: &Door, request: Request, refusal: Response) 
     refusal
 }
 
-/// Who asks, once that is known.
+/// The user of a request behind the guard.
 pub(super) fn user_of(request: &Request) -> Arc<User> {
     let user = request.extensions().get::<Arc<User>>();
     Arc::clone(user.expect("every request behind the guard has a user"))
 }
 
-/// A header, or nothing.
+/// A header as text; empty if it is missing.
 pub(super) fn text_of(headers: &HeaderMap, name: HeaderName) -> &str {
     let value = headers.get(name);
     value
@@ -139,11 +139,11 @@ pub(super) fn text_of(headers: &HeaderMap, name: HeaderName) -> &str {
         .unwrap_or_default()
 }
 
-/// Who asks, or why that is not answered at all.
+/// The user of a request, or the answer that refuses it.
 async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc<User>, Response> {
     if let Some(anybody) = door.users.anybody() {
-        // Without users the door is for this machine: a page of somebody else's must not reach it by a name of its own
-        // that leads here.
+        // Without users the front door is only for this machine: a foreign page must not reach it by a name of its own that
+        // resolves here.
         return match names_this_machine(text_of(headers, HOST), door.address) {
             true => Ok(anybody),
             false => Err(text(
@@ -155,12 +155,12 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc
     let Some((name, password)) = credentials(text_of(headers, AUTHORIZATION)) else {
         return Err(unauthorized());
     };
-    // A browser asks for a name even where there is only a password.
+    // A browser asks for a name even if there is only a password.
     let name = match door.users.only_default() {
         true => User::DEFAULT.to_owned(),
         false => name,
     };
-    // Both doors slow guesses together.
+    // Both front doors slow guesses together.
     while until(door, |house| house.password_due(from, &name)).await {}
     let found = match door.users.find(&name, &password) {
         Found::User(user) => Some(user),
@@ -172,7 +172,7 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc
     found.ok_or_else(unauthorized)
 }
 
-/// Sleeps until a time of the house; says whether it was to come.
+/// Sleeps until a time on the house's clock; says whether it was in the future.
 async fn until(door: &Door, time: impl FnOnce(&mut House) -> u64) -> bool {
     let left = door.shared.enter(|house| {
         let time = time(house);
@@ -182,7 +182,7 @@ async fn until(door: &Door, time: impl FnOnce(&mut House) -> u64) -> bool {
     left > 0
 }
 
-/// Works out a hashed password. One at a time: guessing must not take all processors, nor all of the door's threads.
+/// Checks a hashed password. One at a time: guessing must take neither all processors nor all of the front door's threads.
 async fn work(
     door: &Arc<Door>,
     name: String,
@@ -193,7 +193,7 @@ async fn work(
     apart(move || users.work(&name, &password)).await
 }
 
-/// Whether a `Host` names the address that is listened on, or this machine.
+/// Whether a `Host` names the address on which the node listens, or this machine.
 fn names_this_machine(host: &str, address: SocketAddr) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => {

@@ -1,4 +1,4 @@
-//! Whether the node is able: to commit changes, and to grant locks. Everything that keeps it from that is named.
+//! Whether the node is able to commit changes and to grant locks. Whatever prevents it is named.
 
 use std::path::Path;
 
@@ -12,19 +12,19 @@ use crate::house::House;
 /// What may keep the node from its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Health {
-    /// Earlier sessions that have neither come back nor expired: what they may hold is not granted until they have.
+    /// Earlier sessions that have neither resumed nor expired: what they may hold is not granted until they have.
     pub(super) awaited: usize,
-    /// That may be anything, so no gate grants.
+    /// Whether they may hold anything, so that no gate grants.
     pub(super) everything_waits: bool,
     /// Why nothing is written any more.
     pub(super) failed: Option<String>,
-    /// What the disk has free, if it says so.
+    /// The free space on the disk, if the system says.
     pub(super) free_bytes: Option<u64>,
     pub(super) stopping: bool,
 }
 
 impl Health {
-    /// The health now; `free` is what was found on the disk just before.
+    /// The present health; `free` is the free space measured just before.
     pub(super) fn of(house: &House, free_bytes: Option<u64>) -> Health {
         Health {
             awaited: house.local().awaited(),
@@ -35,7 +35,7 @@ impl Health {
         }
     }
 
-    /// Looks at the disk: it may have filled up, or become free again, without a change of ours.
+    /// Measures the free space: the disk may have filled up, or become free again, without a change of ours.
     pub(super) fn look_at(data: &Path) -> Option<u64> {
         free_bytes(data).ok()
     }

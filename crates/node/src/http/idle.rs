@@ -1,5 +1,5 @@
-//! The connections that can be closed to make room: all that hold neither a request nor a stream. The oldest goes first, so
-//! that however many slow ones there are, a new one has time to say what it wants.
+//! The connections that can be closed to make room: all that have neither a request nor a stream. The oldest goes first, so
+//! that a new one has time to say what it wants, however many slow ones there are.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl Idle {
         }
     }
 
-    /// Adds the newest one. If there are too many now, the oldest is told to close.
+    /// Adds a connection as the newest. If there are too many, tells the oldest to close.
     pub(super) fn enter(&self, close: &Arc<Notify>) -> Turn {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = all.next;
@@ -44,13 +44,13 @@ impl Idle {
         Turn(turn)
     }
 
-    /// Tells the oldest one to close, where the system has no room for another.
+    /// Tells the oldest one to close, because the system has no room for another.
     pub(super) fn make_room(&self) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.close_oldest();
     }
 
-    /// It is idle no more, or gone.
+    /// It is no longer idle, or gone.
     pub(super) fn leave(&self, Turn(turn): Turn) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.waiting.remove(&turn);
@@ -82,7 +82,7 @@ mod tests {
         let bells: Vec<_> = (0..4).map(|_| Arc::new(Notify::new())).collect();
         let first = idle.enter(&bells[0]);
         idle.enter(&bells[1]);
-        // The first has had a request meanwhile: it is not the oldest any more.
+        // The first has had a request meanwhile, so it is no longer the oldest.
         idle.leave(first);
         idle.enter(&bells[0]);
         assert_eq!(idle.counts(), (2, 0));

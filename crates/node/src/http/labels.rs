@@ -1,10 +1,10 @@
-//! What a member of a cluster adds to its metrics: its number as a label on all of them, and how its cluster stands.
+//! What a cluster member adds to its metrics: its number as a label on all of them, and the standing of its cluster.
 
 use std::fmt::Write;
 
 use crate::house::House;
 
-/// The metrics of a cluster, for a node that is a member of one.
+/// The metrics of a cluster; empty if the node is not a member of one.
 pub(super) fn cluster_metrics(house: &House) -> String {
     let standing = house.standing();
     let mut text = String::new();
@@ -80,7 +80,7 @@ pub(super) fn cluster_metrics(house: &House) -> String {
     text
 }
 
-/// Puts the number of a node on every line.
+/// Puts a node's number on every line.
 pub(super) fn labelled(text: &str, node: u64) -> String {
     let mut labelled = String::with_capacity(text.len() + text.len() / 4);
     for line in text.lines() {

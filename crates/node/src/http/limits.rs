@@ -1,15 +1,15 @@
 //! What the HTTP door may cost.
 
-/// The limits of the HTTP door. Each is named in the configuration file as here, with `http_` in front.
+/// The limits of the HTTP front door. In the configuration file each has the same name with `http_` in front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Connections without a request under way: those that have not yet sent a whole head, those kept open between
+    /// Connections without a request under way: those that have not sent a complete head yet, those kept open between
     /// requests, and those asking for `/healthz` or `/metrics`. One more closes the oldest of them.
     pub connections: usize,
-    /// Requests under way, from the whole head to the last byte of the answer; one more is answered 503. `/healthz`,
+    /// Requests under way, from the complete head to the last byte of the answer; one more is answered with 503. `/healthz`,
     /// `/metrics` and event streams do not count.
     pub requests: usize,
-    /// Event streams; one more is answered 503.
+    /// Event streams; one more is answered with 503.
     pub streams: usize,
     /// Bytes of a request's head.
     pub head_bytes: usize,
@@ -17,17 +17,17 @@ pub struct HttpLimits {
     pub head_fields: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
-    /// Time for a whole head to arrive, counted from the connection's start or the end of the previous answer.
+    /// Time for a complete head to arrive, counted from the connection's start or the end of the previous answer.
     pub head_ms: u64,
-    /// Time for a whole body to arrive after its head.
+    /// Time for a complete body to arrive after its head.
     pub body_ms: u64,
-    /// Time for the client to take a whole answer, or one event of a stream.
+    /// Time for the client to take a complete answer, or one event of a stream.
     pub answer_ms: u64,
 }
 
-/// The most connections, requests or streams that can be configured.
+/// The maximum number of connections, requests or streams that can be configured.
 const COUNT_MAX: u64 = 100_000;
-/// The longest head that can be configured: what hyper buffers is a little more.
+/// The maximum head that can be configured: hyper buffers a little more.
 const HEAD_BYTES_MAX: u64 = 256 << 10;
 const HEAD_FIELDS_MAX: u64 = 1_000;
 const BODY_BYTES_MAX: u64 = 64 << 20;
@@ -35,7 +35,7 @@ const BODY_BYTES_MAX: u64 = 64 << 20;
 const TIME_MS_MAX: u64 = 3_600_000;
 
 impl HttpLimits {
-    /// Of each limit its name, its value, and the most that it can be.
+    /// The name, value and maximum of each limit.
     pub(crate) fn bounds(&self) -> [(&'static str, u64, u64); 9] {
         [
             ("http_connections", self.connections as u64, COUNT_MAX),
@@ -54,13 +54,13 @@ impl HttpLimits {
 impl Default for HttpLimits {
     fn default() -> HttpLimits {
         HttpLimits {
-            // With the requests and streams fewer than the descriptors that the RESP door leaves.
+            // Together with requests and streams, fewer than the descriptors that the RESP front door leaves.
             connections: 128,
             requests: 32,
             streams: 64,
             head_bytes: 16 << 10,
             head_fields: 64,
-            // A command with a job's body, each byte of it escaped as JSON.
+            // A command with a job's body, every byte of it escaped as JSON.
             body_bytes: 4 << 20,
             head_ms: 10_000,
             body_ms: 30_000,

@@ -1,4 +1,4 @@
-//! How the state is made: a slice at a time, so that nobody waits for whoever looks.
+//! Makes the state one slice at a time, so that nobody waits for an observer.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -14,17 +14,17 @@ use crate::house::{House, SeenSessions, Slice};
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
-/// The state as a user sees it, or a part of it; nothing when the node stops.
+/// The state as a user may see it, or a part of it; `None` if the node stops.
 pub(super) fn state(shared: &Shared, pattern: &str, part: Part, user: &Arc<User>) -> Option<State> {
     let mut state = StateMaker::new(pattern, part, Arc::clone(user));
     shared.in_slices(move |house, slice| state.slice(house, slice))
 }
 
-/// The state in the making. Numbers are of the whole node.
+/// Makes the state. Its numbers are those of the whole node.
 pub(crate) struct StateMaker {
     part: Part,
     gates: Gates,
-    /// Those that are shown.
+    /// The gates that are shown.
     shown: Vec<Gate>,
     elections: Vec<Election>,
     pools: PoolsMaker,
@@ -47,7 +47,7 @@ impl StateMaker {
         }
     }
 
-    /// Goes on; gives the state when it is whole.
+    /// Continues; returns the state when it is complete.
     pub(crate) fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<State> {
         let whole = match self.part {
             Part::Whole => {
@@ -129,7 +129,8 @@ impl StateMaker {
         let local = house.local();
         let [mut gates, mut sessions, holds, waits] = local.sizes();
         if house.member_number().is_some() {
-            // Others' gates are known here by their definitions, and others' sessions by what they hold and wait for.
+            // Other nodes' gates are known here by their definitions, and other nodes' sessions by what they hold and wait
+            // for.
             (gates, sessions) = (self.gates.owned, self.sessions.seen.hosted);
         }
         let counters = local.counters();
@@ -184,21 +185,21 @@ impl StateMaker {
     }
 }
 
-/// The gates that a user may see and whose names fit.
+/// The gates that a user may see and whose names match.
 struct Gates {
     pattern: Box<str>,
     user: Arc<User>,
     at: usize,
-    /// Those of this node, also those that the user may not see.
+    /// How many gates this node has, including those that the user may not see.
     owned: usize,
     fitting: usize,
-    /// At most as many as are shown, the first one last.
+    /// No more than are shown, the first one last.
     used: Vec<Name>,
     idle: Vec<Name>,
-    /// The elections that the user may see and whose names fit, with those that have only ended terms.
+    /// The elections that the user may see and whose names match, including those with only ended terms.
     elections: BTreeSet<Name>,
     elections_owned: usize,
-    /// Those where somebody waits, whatever their names: the first by name, more than can be told of.
+    /// Gates at which somebody waits, whatever their names: the first ones by name, up to a cap.
     waited: BTreeSet<Name>,
     looked: bool,
 }
@@ -220,7 +221,7 @@ impl Gates {
         }
     }
 
-    /// Looks on; true when all were looked at.
+    /// Searches on; true when all were looked at.
     fn look(&mut self, house: &House, slice: &mut Slice) -> bool {
         if self.looked {
             return true;
@@ -272,7 +273,7 @@ impl Gates {
     }
 }
 
-/// The sessions that a user sees, at most so many by identity.
+/// The sessions that a user may see, the first ones by ID, up to a cap.
 struct Sessions {
     user: Arc<User>,
     rows_max: usize,
@@ -294,7 +295,7 @@ impl Sessions {
         }
     }
 
-    /// Goes on; true when all are there.
+    /// Continues; true when all are there.
     fn slice(&mut self, house: &House, slice: &mut Slice) -> bool {
         if !self.looked {
             self.looked = self.seen.look(house, &self.user, slice);
@@ -326,7 +327,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Goes on with these gates; true when all edges are there that are shown.
+    /// Continues with these gates; true when all edges to be shown are there.
     fn slice(&mut self, house: &House, slice: &mut Slice, gates: &mut BTreeSet<Name>) -> bool {
         while slice.has_room() && self.rows.len() < ROWS_MAX {
             let Some(gate) = gates.pop_first() else {
@@ -341,7 +342,7 @@ impl Edges {
     }
 }
 
-/// Keeps a name if it is among the first so many.
+/// Keeps a name if it is among the first `most`.
 fn keep_first(names: &mut BTreeSet<Name>, name: Name, most: usize) {
     names.insert(name);
     if names.len() > most {

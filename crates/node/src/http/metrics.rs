@@ -10,7 +10,7 @@ use super::pool_metrics::pool_metrics;
 use crate::house::{Closing, House};
 use crate::users::{Deed, User};
 
-/// The node's numbers; those of queues and pools only where the user may see them.
+/// The node's numbers; those of queues and pools only as far as the user may see them.
 pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     let local = house.local();
     let [gates, sessions, holds, waits] = local.sizes();
@@ -248,10 +248,10 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     text
 }
 
-/// Gates with metrics of their own.
+/// Cap on gates with metrics of their own.
 const GATES_MAX: usize = 1_000;
 
-/// What gates have cost on the wire whose ownership travels by an algorithm, at this node.
+/// What gates whose ownership an algorithm moves have cost on the wire, at this node.
 fn travels(house: &House, user: &User, text: &mut String) {
     let gates = house.replicated().gates();
     let spread = gates.filter(|(gate, _)| house.is_spread(gate) && user.may(Deed::Show, gate));
@@ -321,7 +321,7 @@ struct GateCosts {
 /// The values of a metric for a gate, each with the rest of its labels.
 type GateValues = fn(&GateCosts) -> Vec<(&'static str, f64)>;
 
-/// Connections that the node closed by itself, by reason.
+/// Connections that the node itself closed, by reason.
 fn closings(house: &House, text: &mut String) {
     let name = "testigo_connections_closed_total";
     let _ = writeln!(
@@ -334,7 +334,7 @@ fn closings(house: &House, text: &mut String) {
     }
 }
 
-/// The numbers of the door itself.
+/// The front door's own numbers.
 pub(super) fn door_metrics(door: &Door) -> String {
     let (idle, closed) = door.idle.counts();
     let limits = &door.limits;
@@ -370,10 +370,10 @@ pub(super) fn door_metrics(door: &Door) -> String {
     text
 }
 
-/// Queues with metrics of their own; those beyond are counted.
+/// Cap on queues with metrics of their own; the others are counted.
 const QUEUES_MAX: usize = 1_000;
 
-/// One line a queue and metric, the queues by flow and name.
+/// One line per queue and metric, the queues by flow and name.
 fn queues(house: &House, user: &User, text: &mut String) {
     let flows = house.replicated().flows();
     let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
@@ -382,7 +382,7 @@ fn queues(house: &House, user: &User, text: &mut String) {
         let queues = queues.queues();
         queues.map(move |(name, id)| (flow, name, id))
     });
-    // What others own they count themselves.
+    // Other nodes count what they own themselves.
     let queues: Vec<_> = queues.filter(|(.., id)| house.owns_queue(*id)).collect();
     let omitted = queues.len().saturating_sub(QUEUES_MAX);
     let queues: Vec<_> = queues
@@ -447,7 +447,7 @@ const QUEUE_METRICS: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// A label's value: a flow's name may hold a quote.
+/// A label's value: a flow's name may contain a quote.
 pub(super) fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"")
 }

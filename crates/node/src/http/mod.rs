@@ -1,6 +1,6 @@
-//! The door for people and operations: the console, JSON for everything it shows, server-sent events, metrics, health.
-//! hyper carries the requests and axum routes them, on a runtime of the door's own. No rule of coordination lives here,
-//! and no task holds the house's lock across an await.
+//! The front door for people and operations: the console, JSON for everything that it shows, server-sent events, metrics,
+//! health. hyper carries the requests and axum routes them, on the front door's own runtime. No rule of coordination lives
+//! here, and no task holds the house's lock across an await.
 
 mod agreed;
 mod answer;

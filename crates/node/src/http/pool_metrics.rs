@@ -1,4 +1,4 @@
-//! What `/metrics` says of pools: what this node has of each, and what is known of all nodes.
+//! What `/metrics` says about pools: what this node has of each, and what is known about all nodes.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::metrics::escaped;
 use crate::house::House;
 use crate::users::{Deed, User};
 
-/// Pools with metrics of their own; those beyond are counted.
+/// Cap on pools with metrics of their own; the others are counted.
 const POOLS_MAX: usize = 100;
 
 /// One line per pool and metric, the pools by name.

@@ -1,4 +1,5 @@
-//! Pools in the state: what each node has of them, who is out of reach with how many slots, and the latest donations.
+//! Pools in the state: what each node has of them, which members are out of reach with how many slots, and the latest
+//! donations.
 
 use std::ops::Bound;
 
@@ -48,7 +49,7 @@ pub(super) struct Donated {
     slots: u32,
 }
 
-/// The pools that a user may see and whose names fit, at most so many.
+/// The pools that a user may see and whose names match, up to a cap.
 #[derive(Default)]
 pub(super) struct PoolsMaker {
     pub(super) rows: Vec<Pool>,
@@ -57,11 +58,11 @@ pub(super) struct PoolsMaker {
     at: Option<Name>,
 }
 
-/// Used slots that are counted in the time of a row.
+/// How many used slots are counted in the time of a row.
 const SLOTS_PER_ROW: usize = 100;
 
 impl PoolsMaker {
-    /// Goes on; true when all are there.
+    /// Continues; true when all are there.
     pub(super) fn slice(
         &mut self,
         house: &House,

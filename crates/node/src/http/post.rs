@@ -1,5 +1,5 @@
-//! Requests that bring something: JSON only, and only from this node's own pages or from programs. A page from elsewhere
-//! cannot send JSON without asking first, and is refused by its `Origin` besides.
+//! Requests with a body: JSON only, and only from this node's own pages or from programs. A foreign page cannot send JSON
+//! without asking first, and is also refused because of its `Origin`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::guard::{text_of, turn_away, user_of};
 use crate::shared::Shared;
 use crate::users::User;
 
-/// A body that may be acted on, and who brought it.
+/// A body that may be acted on, and who sent it.
 pub(super) struct Posted {
     pub(super) door: Arc<Door>,
     pub(super) user: Arc<User>,
@@ -67,13 +67,13 @@ fn closing(mut refusal: Response) -> Response {
 /// What a path does with a body.
 type Work = fn(&Arc<Shared>, &Arc<User>, &[u8]) -> Response;
 
-/// Does something with a body, apart from those who wait for quick answers.
+/// Does something with a body, on another thread so that quick answers need not wait.
 pub(super) async fn work_on(Posted { door, user, body }: Posted, work: Work) -> Response {
     let done = apart(move || work(&door.shared, &user, &body)).await;
     done.unwrap_or_else(|broken| broken)
 }
 
-/// Why a body is not even read, if it is not.
+/// Why a body is not even read, if so.
 fn refusal(headers: &HeaderMap) -> Option<Response> {
     let kind = text_of(headers, CONTENT_TYPE).split(';').next();
     if !kind

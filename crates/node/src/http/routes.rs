@@ -1,4 +1,4 @@
-//! What each path answers.
+//! The paths and their answers.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::users::{Deed, User};
 type At = State<Arc<Door>>;
 type By = Extension<Arc<User>>;
 
-/// All paths, with the guards in front of them.
+/// All paths, behind the guards.
 pub(super) fn routes(door: Arc<Door>) -> Router {
     let mut routes = Router::new()
         .route("/api/state", get(the_state))
@@ -47,13 +47,13 @@ pub(super) fn routes(door: Arc<Door>) -> Router {
     }
     let guarded = routes
         .route_layer(from_fn_with_state(Arc::clone(&door), with_room))
-        // These have limits of their own.
+        // These have their own limits.
         .route("/api/events", get(events))
         .route("/metrics", get(the_metrics))
         .fallback(nothing_there)
         .method_not_allowed_fallback(not_that_way)
         .layer(from_fn_with_state(Arc::clone(&door), with_user));
-    // Health is for everybody.
+    // Anybody may ask for the health.
     guarded
         .route("/healthz", get(health))
         .method_not_allowed_fallback(not_that_way)
@@ -130,7 +130,7 @@ async fn one_gate(
     written(seen, move |seen| seen.gate(&name)).await
 }
 
-/// What was seen, or why nothing was. It may be long, so nobody waits for the writing but who asked.
+/// Writes what was seen, or why nothing was. It may be long, so only the client that asked waits for it.
 async fn written<T: Send + 'static>(
     seen: Result<Seen<T>, Response>,
     write: impl FnOnce(Seen<T>) -> Response + Send + 'static,

@@ -1,5 +1,5 @@
-//! What to do when no connection can be accepted, usually for want of descriptors: pause before the next try, and warn
-//! now and then instead of every time.
+//! What to do when no connection can be accepted, usually because descriptors are used up: pause before the next try, and
+//! warn now and then instead of every time.
 
 use std::io;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 /// The pause before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
-/// At most one warning in this time.
+/// At most one warning per this time.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// Remembers when it last warned.
+/// Remembers the last warning.
 #[derive(Debug, Default)]
 pub(super) struct Shortage {
     warned: Option<Instant>,
@@ -42,7 +42,7 @@ mod tests {
         for _ in 0..1_200 {
             warnings += u32::from(shortage.pause(&error).await);
         }
-        // Virtual time: nothing but the pauses makes it pass.
+        // Virtual time: only the pauses make it pass.
         assert_eq!((start.elapsed(), warnings), (PAUSE * 1_200, 2));
     }
 }

@@ -1,5 +1,5 @@
-//! The state of the node as JSON: everything that the console shows. Times are milliseconds of the node's own clock;
-//! `now_ms` is the present on it. What only a cluster has is said only there.
+//! The state of the node as JSON: everything that the console shows. Times are milliseconds on the node's own clock; `now_ms`
+//! is the present. What only a cluster has is shown only there.
 
 use serde::Serialize;
 use testigo_core::{
@@ -12,10 +12,10 @@ use super::pools::{Donated, Pool};
 use crate::commands::Travelling;
 use crate::users::{Deed, User};
 
-/// At most so many gates, pools, groups, decisions, sessions, people of one gate, and edges are shown; how many more there are is said.
+/// Cap on shown gates, pools, groups, decisions, sessions, people of one gate, and edges. The number of the others is given.
 pub(super) const ROWS_MAX: usize = 200;
 
-/// What is wanted of the state.
+/// A part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All that the console shows.
@@ -42,25 +42,25 @@ impl Part {
         ("LIVE", Part::Live),
     ];
 
-    /// Whether it is of flows, and not of gates and sessions.
+    /// Whether it is about flows rather than gates and sessions.
     pub(crate) fn is_of_flows(self) -> bool {
         matches!(self, Part::Flows | Part::Live)
     }
 
-    /// What a word of the wire means.
+    /// The part that a word of the wire names.
     pub(crate) fn of(word: &str) -> Option<Part> {
         let mut parts = Part::WORDS.iter();
         let named = parts.find(|(name, _)| name.eq_ignore_ascii_case(word));
         named.map(|(_, part)| *part)
     }
 
-    /// As it is said on the wire; the whole needs no word.
+    /// Its word on the wire; the whole needs none.
     pub(super) fn word(self) -> Option<&'static str> {
         let mut parts = Part::WORDS.iter();
         parts.find(|(_, part)| *part == self).map(|(word, _)| *word)
     }
 
-    /// How many rows of a kind it has at most.
+    /// The cap on rows of a kind.
     pub(crate) fn rows_max(self) -> usize {
         match self {
             Part::Sessions => usize::MAX,
@@ -71,20 +71,20 @@ impl Part {
 
 #[derive(Serialize)]
 pub(crate) struct State {
-    /// The member that says it.
+    /// The member that reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<u64>,
-    /// Members whose gates, sessions and waits are not in it.
+    /// Members whose gates, sessions and waits are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) missing: Option<Vec<u64>>,
     pub(super) version: &'static str,
     pub(super) start: u64,
     /// The highest number of a shard.
     pub(super) number: u32,
-    /// As `start`, under its former name.
+    /// Like `start`, under its former name.
     pub(super) epoch: u64,
     pub(super) recovering: bool,
-    /// While recovering: sessions that something waits for, and whether everything does.
+    /// During recovery: how many sessions are awaited, and whether everything waits for them.
     pub(super) awaited: usize,
     pub(super) everything_waits: bool,
     pub(super) now_ms: u64,
@@ -146,27 +146,27 @@ pub(super) struct Gate {
     implicit: bool,
     holders: Vec<Holder>,
     waiters: Vec<Waiter>,
-    /// Those inside and those waiting, shown or not.
+    /// How many are inside and how many wait, shown or not.
     inside: usize,
     waiting: usize,
-    /// Sessions of before a crash that it waits for, some of them.
+    /// Some of the sessions from before a crash for which it waits.
     awaits: Vec<u64>,
     /// How its ownership travels between nodes.
     using: &'static str,
     burst: u32,
     travels: &'static str,
-    /// What a hand-over costs in messages, as published.
+    /// The published cost of a hand-over in messages.
     published: Option<String>,
-    /// That, from how many to how many.
+    /// Its range.
     published_range: Option<(f64, f64)>,
-    /// What each node knows of it, where it is spread over several.
+    /// What each node knows of it, if it is spread over several.
     nodes: Vec<NodePart>,
 }
 
 #[derive(Serialize)]
 struct NodePart {
     node: u64,
-    /// Whether it is in, and may admit its clients.
+    /// Whether the node is in, so that it may admit its clients.
     r#in: bool,
     asks: bool,
     messages: u64,
@@ -201,7 +201,7 @@ struct Waiter {
 #[derive(Serialize)]
 pub(super) struct Session {
     session: u64,
-    /// The member where it is at home.
+    /// The member that is its home.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) home: Option<u64>,
     label: Option<String>,
@@ -226,7 +226,7 @@ pub(super) struct Wait {
     by: &'static str,
 }
 
-/// A gate that a user may see, without the names that it may not.
+/// A gate that a user may see, without the names that the user may not see.
 pub(super) fn gate_of(mut view: GateView, travelling: Travelling, user: &User) -> Gate {
     for waiter in &mut view.waiters {
         waiter.set.retain(|name| user.may(Deed::Show, name));

@@ -1,5 +1,5 @@
-//! Words of the wire in JSON and back. A word is a string; one that is not UTF-8 is `{"base64": "…"}`, in both
-//! directions, so that no byte is lost and text stays readable.
+//! Words of the wire in JSON and back. A word is a string; one that is not UTF-8 is `{"base64": "…"}`, in both directions, so
+//! that no byte is lost and text stays readable.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// The most words of one command.
+/// Cap on words of one command.
 pub(super) const WORDS_MAX: usize = 1_000;
 
 /// One word of a command.
@@ -17,7 +17,7 @@ pub(super) const WORDS_MAX: usize = 1_000;
 pub(super) struct Said(pub(super) Vec<u8>);
 
 impl Said {
-    /// The word as keywords are compared, short enough for a sentence.
+    /// The word in capitals, as keywords are compared, cut to fit a sentence.
     pub(super) fn capitals(&self) -> String {
         const SHOWN_BYTES_MAX: usize = 64;
         let shown = &self.0[..self.0.len().min(SHOWN_BYTES_MAX)];
@@ -31,7 +31,7 @@ impl From<&str> for Said {
     }
 }
 
-/// The words in a body, or why there are none.
+/// The words in a body, or what is wrong with it.
 pub(super) fn read_words(body: &[u8]) -> Result<Vec<Said>, String> {
     let words: Words = serde_json::from_slice(body).map_err(|why| {
         format!("the body is not a command as JSON, such as [\"JOB\", \"SHOW\", \"17\"]: {why}")
@@ -158,7 +158,7 @@ mod tests {
         assert!(read_words(b"[\"\xff\"]").is_err(), "JSON is UTF-8");
     }
 
-    /// Random and mutated bodies: words or a sentence, never a panic, never more memory than they warrant.
+    /// Random and mutated bodies yield words or a sentence, never a panic, and never take more memory than they justify.
     #[test]
     fn no_body_panics_or_takes_much() {
         const INPUTS: u64 = 50_000;

@@ -1,5 +1,5 @@
-//! Before a newcomer's directory is taken over: it asks a member whether its number is free, and which starts that number has
-//! had, and learns where the others are.
+//! Before a newcomer's directory is taken over: asks a member whether the newcomer's number is free and which starts the
+//! number has had, and learns the addresses of the others.
 
 use std::net::TcpListener;
 use std::thread;
@@ -11,17 +11,17 @@ use testigo_engine::Found;
 use super::{TakeOverError, seed};
 use crate::peers::{ClusterConfig, Identity, JoinAnswer, Welcome, ask_to_join, sought};
 
-/// Between two attempts.
+/// The time between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// A newcomer that was welcomed.
+/// A newcomer that a member has welcomed.
 #[derive(Clone, Debug)]
 pub(crate) struct Joining {
     pub(crate) newcomer: Newcomer,
     pub(crate) welcome: Welcome,
 }
 
-/// Asks until a member has answered, unless the directory is a member's already. Nothing for those.
+/// Asks until a member has answered. `None` if the directory is a member's already.
 pub(super) fn join(
     cluster: &ClusterConfig,
     address: &Address,
@@ -78,7 +78,7 @@ pub(super) fn join(
     }
 }
 
-/// A cluster is founded only by a node that no other cluster looks for.
+/// Refuses to found a cluster if another cluster looks for this node.
 pub(super) fn refuse_second_cluster(
     cluster: &ClusterConfig,
     peers: &TcpListener,

@@ -1,5 +1,5 @@
-//! Opening the house of a member of a cluster. It acts only in a view that has its start, which the leader proposes; as long as
-//! it is the only voter, and nobody else was in, that is at once.
+//! Opens the house of a cluster member. It acts only in a view that has its start, which the leader proposes; if it is the
+//! only voter and nobody else was in, that happens at once.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::house::{Foundations, Half, House, Membership};
 use crate::peers::ClusterConfig;
 use crate::users::Users;
 
-/// The house that stands on what an engine has found.
+/// The house for what an engine has found.
 pub(super) fn found(
     config: &Config,
     cluster: &ClusterConfig,
@@ -39,7 +39,7 @@ pub(super) fn found(
             let key = draw_receipt_key()?;
             changes.push(Change::ShareReceiptKey { key });
         }
-        // Those of the founder hold; with others in, the log changes them.
+        // The founder's limits apply; once others are in, the log changes them.
         let limits = Box::new(config.limits.shared());
         if *limits != *replicated.limits() {
             changes.push(Change::Limits { limits });
@@ -56,7 +56,7 @@ pub(super) fn found(
             let last = Some(applied).filter(|index| *index > 0);
             let recorded = record(&mut engine, last, &mut state.replicated, change)?;
             applied = recorded.0;
-            // Nobody is connected, and nobody else is in: there is nothing to be told yet.
+            // Nobody is connected and nobody else is in, so there is nothing to tell yet.
             let mut out = Out::default();
             estate.follow(now, &state.replicated, &recorded.1, &mut out);
             debug_assert!(out.tells.is_empty() && out.changes.is_empty(), "{out:?}");
@@ -84,7 +84,7 @@ pub(super) fn found(
     Ok((house, engine))
 }
 
-/// Where this node is reached: by clients at the same host, unless it is said otherwise.
+/// The address of this node. For clients, the same host, unless configured otherwise.
 pub(super) fn address(config: &Config, cluster: &ClusterConfig) -> Address {
     let host = cluster.peer.rsplit_once(':').map_or("", |(host, _)| host);
     let client = config.resp.map(|resp| format!("{host}:{}", resp.port()));

@@ -1,5 +1,4 @@
-//! Opening a house: what the data directory holds becomes the two halves again, and a new view is logged before the
-//! first grant.
+//! Opening a house: restores the two halves from the data directory, and logs a new view before the first grant.
 
 mod join;
 mod member;
@@ -35,30 +34,29 @@ pub enum TakeOverError {
     /// The engine did not open it.
     #[error(transparent)]
     Engine(#[from] OpenError),
-    /// Something in it is not what this version writes.
+    /// Something in it is not in a format of this version.
     #[error("{what} cannot be read: {why}")]
     Unreadable {
-        /// Which record.
+        /// The record.
         what: String,
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
     /// The view of this start could not be made durable.
     #[error("the start could not be recorded: {0}")]
     NotLogged(String),
-    /// TLS between nodes cannot be had.
+    /// TLS between nodes cannot be used.
     #[error("TLS between nodes: {0}")]
     Tls(#[from] TlsError),
-    /// Whether others look for the node could not be found out.
+    /// It could not be found out whether others look for the node.
     #[error("the nodes' port cannot be listened at: {0}")]
     Deaf(std::io::Error),
-    /// It cannot be, or become, a member of the cluster, or is one and was started alone.
+    /// It cannot be, or become, a member of the cluster, or it is one and was started alone.
     #[error("{0}")]
     Membership(String),
 }
 
-/// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
-/// Whoever is to be joined is not asked.
+/// Opens the directory; returns the house for it, and the engine that will be its log. Does not ask a cluster to join.
 #[cfg(test)]
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
     let found = Engine::examine_as(&config.data, config.opening, setup(config)?)?;
@@ -66,8 +64,8 @@ pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), Tak
     take_over(config, clock, found, state)
 }
 
-/// Opens the directory and gives the house that stands on it, with the engine that is to become its log. A newcomer first asks
-/// to join, for as long as it takes.
+/// Opens the directory; returns the house for it, and the engine that will be its log. A newcomer first asks to join, for as
+/// long as it takes.
 pub(crate) fn open_or_join(
     config: &Config,
     clock: Clock,
@@ -114,7 +112,7 @@ fn take_over(
         _ => None,
     };
     let touches = found.scratch().and_then(read_touches);
-    // All of it makes sense. Only now is anything changed.
+    // Everything is valid. Only now is anything changed.
     let opened = found.take_over()?;
     if let Some(what) = &opened.cut_off {
         log::warn!("the data directory is restored, but {what}: all that came after it is lost");
@@ -128,7 +126,7 @@ fn take_over(
     }
 }
 
-/// As [`open`], for a member whose disk is simulated.
+/// Like [`open`], for a member with a simulated disk.
 #[cfg(test)]
 pub(crate) fn on(
     opened: Opened,
@@ -163,10 +161,10 @@ fn setup(config: &Config) -> Result<Setup, TakeOverError> {
     })
 }
 
-/// The replicated half as the directory has it.
+/// The replicated half according to the directory.
 pub(crate) struct State {
     pub(crate) replicated: Replicated,
-    /// The length of the last snapshot, and what the jobs in it weigh.
+    /// The length of the last snapshot, and the weight of the jobs in it.
     image_bytes: u64,
     jobs_bytes: u64,
     /// The last entry of the log, if it has one.
@@ -181,7 +179,7 @@ impl State {
         committed: &[Committed],
     ) -> Result<State, TakeOverError> {
         let image_bytes = snapshot.map_or(0, |snapshot| snapshot.image.len() as u64);
-        // Every log begins under these limits, and changes them by itself.
+        // Every log begins with these limits, and changes them by itself.
         let mut replicated = match snapshot {
             None => Replicated::new(Limits::default()),
             Some(snapshot) => restored(snapshot)?,
@@ -219,7 +217,7 @@ impl State {
     }
 }
 
-/// The replicated half as a snapshot has it.
+/// The replicated half according to a snapshot.
 pub(crate) fn restored(snapshot: &StoredSnapshot) -> Result<Replicated, TakeOverError> {
     let records = read_records(&snapshot.image).map_err(|why| {
         let what = format!("the snapshot at index {}", snapshot.index);
@@ -228,7 +226,7 @@ pub(crate) fn restored(snapshot: &StoredSnapshot) -> Result<Replicated, TakeOver
     Ok(Replicated::restore(records))
 }
 
-/// The house of a node that is alone: it owns everything from its first entry on.
+/// The house of a lone node: it owns everything from its first entry on.
 fn alone(
     config: &Config,
     clock: Clock,
@@ -284,8 +282,8 @@ fn alone(
     Ok((house, engine))
 }
 
-/// Makes a change of this start durable and applies it; says where it stands in the log. A log that is full, as a crash may
-/// leave it, is merged first: `last` is its end.
+/// Makes a change of this start durable and applies it; returns its place in the log. If a crash has left the log full, it is
+/// merged first: `last` is its end.
 fn record(
     engine: &mut Engine,
     last: Option<u64>,
@@ -322,7 +320,7 @@ fn draw_receipt_key() -> Result<ReceiptKey, TakeOverError> {
     Ok(ReceiptKey::new(bytes))
 }
 
-/// Keys a hash table against hostile names; without randomness it only hashes predictably.
+/// Keys a hash table against hostile names; without randomness the table is merely predictable.
 pub(crate) fn seed() -> u64 {
     random::number()
 }
@@ -357,7 +355,7 @@ mod tests {
     fn a_log_without_room_for_the_start_is_merged() {
         let dir = tempfile::tempdir().unwrap();
         let mut engine = Engine::open(dir.path(), Opening::Ordinary).unwrap().engine;
-        // Labels that no start would take, as long as there is room, then shorter ones.
+        // Labels longer than any start allows, as long as there is room, then shorter ones.
         for length in [1 << 19, 1 << 13, 1 << 8, 1] {
             let change = Change::OpenSession {
                 session: SessionId::opened(1),

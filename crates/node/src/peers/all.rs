@@ -1,4 +1,4 @@
-//! All other nodes: a cable to each, and whoever is heard.
+//! All other nodes: a cable to each, and the connections from them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,10 +35,10 @@ struct Cables {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// How this node and another one stand.
+/// The state of the connections with another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerStatus {
-    /// The other.
+    /// The other node.
     pub(crate) node: u64,
     /// Where it is.
     pub(crate) address: Option<String>,
@@ -46,15 +46,15 @@ pub(crate) struct PeerStatus {
     pub(crate) connected: bool,
     /// Whether it can send to this node.
     pub(crate) heard: bool,
-    /// For how long nothing has come from it, if anything ever has.
+    /// How long nothing has come from it, if anything ever has.
     pub(crate) silent: Option<Duration>,
     /// Why this node cannot send to it.
     pub(crate) trouble: Option<String>,
-    /// How many frames were not sent, because there was no connection or too much waited.
+    /// How many frames were lost, because there was no connection or too much waited.
     pub(crate) frames_lost: u64,
 }
 
-/// Listens where the others reach this node.
+/// Listens at this node's address for the others.
 pub(crate) fn listen_for_peers(config: &ClusterConfig) -> Result<TcpListener, ListenError> {
     let failed = |error| ListenError::Peer {
         address: config.peer.clone(),
@@ -81,8 +81,8 @@ pub(crate) fn listen_for_peers(config: &ClusterConfig) -> Result<TcpListener, Li
 }
 
 impl Peers {
-    /// Opens the door. `hear` is given what one read of a connection has brought from a node, `answers` answers newcomers: it
-    /// must not wait. Nobody is dialled before it is known where.
+    /// Opens the door between nodes. `hear` is called with what one read of a connection has brought from a node. `answers`
+    /// answers newcomers; it must not wait. A node is dialled once its address is known.
     pub(crate) fn start(
         identity: Identity,
         listener: TcpListener,
@@ -112,8 +112,8 @@ impl Peers {
         })
     }
 
-    /// Goes by what the log says of the cluster, from now on. Called whenever that has changed. Whoever `still_decides` is
-    /// reached where it was: the log has removed it, but needs to hear from it that it did.
+    /// Follows what the log says about the cluster; call it whenever that changes. A node that `still_decides` keeps its old
+    /// address: the log has removed it, but it must agree to that.
     pub(crate) fn follow(&self, cluster: &Cluster, still_decides: impl Fn(u64) -> bool) {
         if cluster.id().is_none() {
             return;
@@ -121,13 +121,13 @@ impl Peers {
         self.identity.follow(cluster);
         let addresses = cluster.addresses();
         let addresses = addresses.map(|(node, address)| (node.0, address.peer.as_str()));
-        // As long as the log here does not say where this node itself is, it has not been read to its end.
+        // If the log here has no address of this node itself, it was not read to its end yet.
         let all = cluster.address(NodeId(self.identity.node)).is_some();
         self.cables
             .set(&addresses.collect(), |node| !all || still_decides(node));
     }
 
-    /// Goes by what a member has said, until the log says it.
+    /// Follows what a member has said, until the log says it.
     pub(crate) fn be_welcome(&self, welcome: &Welcome) {
         self.identity.set_cluster(welcome.cluster);
         let addresses = welcome.addresses.iter();
@@ -135,7 +135,7 @@ impl Peers {
         self.cables.set(&addresses.collect(), |_| false);
     }
 
-    /// What the log sends by.
+    /// Sends the log's frames.
     pub(crate) fn sender(&self) -> Box<dyn Sends> {
         Box::new(Sender {
             cables: Arc::clone(&self.cables),
@@ -143,7 +143,7 @@ impl Peers {
         })
     }
 
-    /// How this node and the others stand, by number.
+    /// The state of the connections with each other node, by number.
     pub(crate) fn status(&self) -> Vec<PeerStatus> {
         let cables = self.cables.cables.read();
         let cables = cables.unwrap_or_else(PoisonError::into_inner);
@@ -163,7 +163,7 @@ impl Peers {
         status.filter(|status| status.address.is_some()).collect()
     }
 
-    /// Hangs up everywhere. Nothing is heard once this returns.
+    /// Closes all connections. Nothing is heard after this returns.
     pub(crate) fn stop(&self) {
         let door = self
             .door
@@ -190,7 +190,7 @@ impl Cables {
         cables.get(&node).cloned()
     }
 
-    /// These are the others, and this node. Whoever is not among them is not dialled any more, unless it is kept.
+    /// Sets the addresses of all nodes, this one included. A node without one is no longer dialled, unless it is kept.
     fn set(&self, addresses: &BTreeMap<u64, &str>, kept: impl Fn(u64) -> bool) {
         let mut cables = self.cables.write().unwrap_or_else(PoisonError::into_inner);
         for (node, cable) in cables.iter() {
@@ -235,7 +235,7 @@ impl Cables {
 /// Sends frames on the cables.
 struct Sender {
     cables: Arc<Cables>,
-    /// The cables that have something to write.
+    /// Cables with something to write.
     unflushed: Vec<(u64, Arc<Cable>)>,
 }
 

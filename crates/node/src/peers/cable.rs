@@ -1,5 +1,5 @@
-//! The way to one other node: a connection that this node dials and sends on. A frame is written by whoever has it, as far as
-//! the socket has room; a thread of the cable's own sees to the rest, and dials again when the connection has ended.
+//! The way to one other node: a connection that this node dials and sends on. The thread that has a frame writes it, as far
+//! as the socket has room. The cable's own thread writes the rest, and dials again when the connection has ended.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,17 +17,17 @@ use super::greeting::Purpose;
 use super::identity::Identity;
 use super::stream::Stream;
 
-/// What may wait for a slow node, 32 MiB. Frames beyond it are lost, which raft and the links make good.
+/// Cap on bytes that wait for a slow node, 32 MiB. Frames beyond it are lost; raft and the links repeat them.
 pub(super) const UNSENT_BYTES_MAX: usize = 32 << 20;
 
-/// A connection that takes nothing for so long, though there is something to send, is given up.
+/// A connection that takes nothing for this long, though there is something to send, is given up.
 const STALLED_MAX: Duration = Duration::from_millis(3_000);
 
-/// Between two attempts to dial; each failure doubles it.
+/// The pause between two attempts to dial; each failure doubles it.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_millis(250);
 
-/// A buffer that grew beyond this is given back once it is empty.
+/// A buffer larger than this is released once it is empty.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 const SOCKET: Token = Token(0);
@@ -47,12 +47,12 @@ pub(super) struct Cable {
 struct Out {
     address: Option<String>,
     pipe: Option<Pipe>,
-    /// Frames for the pipe, and how much of them it has taken.
+    /// Frames for the pipe, and how many bytes of them it has taken.
     unsent: Vec<u8>,
     sent: usize,
-    /// When it took something, or had nothing to take.
+    /// When it last took something, or had nothing to take.
     moved: Option<Instant>,
-    /// Dial without waiting.
+    /// Whether to dial without waiting.
     nudged: bool,
     stops: bool,
     trouble: Option<String>,
@@ -62,13 +62,13 @@ struct Out {
 struct Pipe {
     stream: Stream,
     sealer: Sealer,
-    /// Of the other node.
+    /// The other node's start.
     start: u64,
     broken: Option<String>,
 }
 
 impl Cable {
-    /// Begins to dial, once it is told an address.
+    /// Begins to dial once it has an address.
     pub(super) fn start(
         node: u64,
         identity: Arc<Identity>,
@@ -87,7 +87,7 @@ impl Cable {
         Ok((cable, thread))
     }
 
-    /// Takes a frame; it goes out with [`Cable::flush`]. Never waits.
+    /// Queues a frame, which goes out with [`Cable::flush`]. Never waits.
     pub(super) fn send(&self, frame: &[u8]) {
         let mut out = self.out();
         let Out {
@@ -111,7 +111,7 @@ impl Cable {
         }
     }
 
-    /// Dials there from now on, or nowhere.
+    /// Dials this address from now on, or none.
     pub(super) fn set_address(&self, address: Option<&str>) {
         let mut out = self.out();
         if out.address.as_deref() != address {
@@ -122,7 +122,7 @@ impl Cable {
         }
     }
 
-    /// The other node has been heard of, with this start: it can be reached now.
+    /// The other node was heard, with this start: it can be reached now.
     pub(super) fn nudge(&self, start: u64) {
         let mut out = self.out();
         match &out.pipe {
@@ -141,7 +141,7 @@ impl Cable {
         self.ring();
     }
 
-    /// The address, whether it is connected, what is wrong otherwise, and how many frames were lost.
+    /// The address, whether it is connected, otherwise why not, and how many frames were lost.
     pub(super) fn status(&self) -> (Option<String>, bool, Option<String>, u64) {
         let out = self.out();
         let lost = self.lost.load(Ordering::Relaxed);
@@ -283,7 +283,7 @@ impl Cable {
         }
     }
 
-    /// Remembers why there is no connection; the log has it once.
+    /// Remembers why there is no connection, and logs it once.
     fn note(&self, address: &str, why: String) {
         let mut out = self.out();
         if out.stops {

@@ -1,4 +1,4 @@
-//! What makes a node a member of a cluster: its number, where the others reach it, and how they know each other.
+//! What makes a node a cluster member: its number, its address, and how the nodes authenticate each other.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use testigo_engine::NODES_MAX;
 
-/// The node lease, unless something else is configured.
+/// The default node lease.
 const LEASE_MS_DEFAULT: u64 = 3_000;
 
 /// A node lease is longer than an election, and no longer than a session may be silent.
@@ -15,58 +15,60 @@ const LEASE_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 /// The longest address.
 pub(crate) const ADDRESS_BYTES_MAX: usize = 255;
 
-/// A node with this is a member of a cluster; without it, it is alone.
+/// Makes a node a member of a cluster; without it, the node is alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterConfig {
     /// The node's number, 1 to [`NODES_MAX`]. A data directory belongs to one number for ever.
     pub id: u64,
-    /// Where the other nodes reach this one, `host:port`. The host may be a name.
+    /// The address of this node for the others, `host:port`. The host may be a name.
     pub peer: String,
-    /// Where it listens for them, unless that is what `peer` resolves to: behind a forwarded port or in a container.
+    /// Where it listens for them, unless that is what `peer` resolves to: for example behind a forwarded port or in a
+    /// container.
     pub listen: Option<SocketAddr>,
-    /// Where clients reach this node, `host:port`, unless that is the host of `peer` and the port of the RESP door.
+    /// The address of this node for clients, `host:port`, unless that is the host of `peer` and the port of the RESP front
+    /// door.
     pub client: Option<String>,
     /// The peer address of any member of the cluster to join. Without it, a new directory founds a cluster of one. A directory
     /// that is a member already needs none.
     pub join: Option<String>,
-    /// What all nodes of the cluster know, and nobody else.
+    /// The secret that only the nodes of the cluster know.
     pub secret: Option<ClusterSecret>,
     /// Mutual TLS between the nodes.
     pub tls: Option<PeerTls>,
-    /// How long a node goes on without hearing from a majority, in milliseconds. The same on all nodes.
+    /// How long a node acts without hearing from a majority, in milliseconds. The same on all nodes.
     pub lease_ms: u64,
 }
 
 /// The files of mutual TLS between nodes, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerTls {
-    /// This node's certificate, good for the host of `peer`, and those between it and the authority.
+    /// This node's certificate, valid for the host of `peer`, and those between it and the authority.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// The authority that signs the nodes' certificates, and nobody else's: whoever has one may become a member.
+    /// The authority that signs the nodes' certificates and no others: whoever has one may become a member.
     pub ca: PathBuf,
 }
 
 /// Why a node cannot be a member.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterConfigError {
-    /// Not a number of a node.
+    /// It is not a valid node number.
     #[error("id {0}: a node's number is 1 to {NODES_MAX}")]
     Id(u64),
-    /// Not an address.
+    /// It is not a valid address.
     #[error(
         "{key} {address:?}: {why}; an address looks like 10.0.0.1:7700, node1.example:7700 or [::1]:7700"
     )]
     Address {
-        /// Which setting.
+        /// The setting.
         key: &'static str,
-        /// What it says.
+        /// Its value.
         address: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// It would ask itself for a cluster.
+    /// It would ask itself to join.
     #[error(
         "join {0} is this node's own peer address; join any other member, or leave it out to found a cluster"
     )]
@@ -77,10 +79,10 @@ pub enum ClusterConfigError {
          set a secret (secret_file) or TLS (peer_tls_cert, peer_tls_key, peer_tls_ca), or use 127.0.0.1"
     )]
     OpenToAll(String),
-    /// A lease that no election fits into, or that nobody would wait for.
+    /// A lease too short for an election, or too long to wait for.
     #[error("lease_ms {0}: a node lease is {least} to {most} milliseconds", least = LEASE_MS.start(), most = LEASE_MS.end())]
     Lease(u64),
-    /// Somebody could find it out.
+    /// It could be guessed.
     #[error(
         "the cluster's secret has {0} bytes; it needs {least} to {most}, best drawn at random: `head -c 32 /dev/urandom | base64`",
  least = ClusterSecret::BYTES_MIN, most = ClusterSecret::BYTES_MAX
@@ -89,7 +91,7 @@ pub enum ClusterConfigError {
 }
 
 impl ClusterConfig {
-    /// A node with this number that others reach there, with nothing to know them by.
+    /// A node with this number and address, without any authentication.
     pub fn new(id: u64, peer: impl Into<String>) -> ClusterConfig {
         ClusterConfig {
             id,
@@ -137,8 +139,8 @@ impl ClusterConfig {
         }
     }
 
-    /// Where clients reach this node, if they do over TCP: as configured, else where the RESP door is, else, if that is
-    /// everywhere, at the peer address' host.
+    /// The address of this node for clients, if it listens on TCP: the configured one; otherwise that of the RESP front door;
+    /// otherwise, if that listens everywhere, the host of the peer address with its port.
     pub fn client_address(&self, resp: Option<SocketAddr>) -> Option<String> {
         if self.client.is_some() {
             return self.client.clone();
@@ -155,7 +157,7 @@ impl ClusterConfig {
     }
 }
 
-/// Takes an address apart: a host, without brackets, and a port.
+/// Splits an address into a host, without brackets, and a port.
 pub(crate) fn host_and_port(address: &str) -> Result<(&str, u16), &'static str> {
     if address.len() > ADDRESS_BYTES_MAX {
         return Err("it is longer than 255 bytes");
@@ -180,7 +182,7 @@ pub(crate) fn host_and_port(address: &str) -> Result<(&str, u16), &'static str> 
     }
 }
 
-/// Whether only this machine reaches an address. A name other than localhost may be resolved to anything.
+/// Whether only this machine can reach an address. A name other than localhost may resolve to anything.
 fn is_loopback(address: &str) -> bool {
     let Ok((host, _)) = host_and_port(address) else {
         return false;
@@ -189,17 +191,17 @@ fn is_loopback(address: &str) -> bool {
     ip.unwrap_or_else(|_| host.eq_ignore_ascii_case("localhost"))
 }
 
-/// What the nodes of a cluster know each other by. It is never sent.
+/// The secret by which the nodes of a cluster authenticate each other. It is never sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClusterSecret(Vec<u8>);
 
 impl ClusterSecret {
-    /// Shorter ones can be guessed by whoever listened to one greeting.
+    /// Anybody who has listened to one greeting could guess a shorter one.
     pub const BYTES_MIN: usize = 16;
-    /// The longest.
+    /// The longest secret.
     pub const BYTES_MAX: usize = 1024;
 
-    /// Reads the text of a file; white space around it does not count.
+    /// Reads the text of a file; surrounding white space does not count.
     pub fn read(text: &str) -> Result<ClusterSecret, ClusterConfigError> {
         let bytes = text.trim().as_bytes();
         match bytes.len() {

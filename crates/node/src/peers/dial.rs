@@ -10,13 +10,13 @@ use super::greeting::{GreetingError, HELLO_BYTES, Hello, PROOF_BYTES, Purpose, S
 use super::identity::Identity;
 use super::stream::Stream;
 
-/// How long a connection may take, names, handshakes and greetings included.
+/// How long a connection may take, including name lookup, handshake and greeting.
 pub(super) const DIAL_MAX: Duration = Duration::from_millis(2_000);
 
 /// The longest verdict.
 const VERDICT_BYTES_MAX: usize = 1024;
 
-/// Somebody who has let this node in.
+/// A node that has let this one in.
 #[derive(Debug)]
 pub(super) struct Dialled {
     pub(super) stream: Stream,
@@ -26,7 +26,7 @@ pub(super) struct Dialled {
     heard: BytesMut,
 }
 
-/// Why nobody has.
+/// Why no node has.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DialError {
     #[error("{0}")]
@@ -39,7 +39,7 @@ pub(super) enum DialError {
     Refused(String),
 }
 
-/// Dials a node. It is one of the cluster's if there is a way to know.
+/// Dials a node, and checks, if possible, that it belongs to the cluster.
 pub(super) fn dial(
     identity: &Identity,
     address: &str,
@@ -84,7 +84,7 @@ pub(super) fn dial(
 }
 
 impl Dialled {
-    /// Waits for a frame of the acceptor's.
+    /// Waits for a frame from the acceptor.
     pub(super) fn frame(
         &mut self,
         bytes_max: usize,

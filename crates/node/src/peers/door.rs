@@ -1,6 +1,6 @@
-//! The door between nodes: it accepts, greets, and hands whoever turns out to be a member to a thread of its own. Strangers have
-//! little time and little room, and cannot crowd out a member: when there are too many, the oldest of those that come from where
-//! most of them come from has to go.
+//! The door between nodes: it accepts, greets, and hands a stranger that turns out to be a member to a thread of its own.
+//! Strangers have little time and little room, and cannot crowd out a member: if there are too many, the oldest one from the
+//! address with the most strangers is cut off.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,18 +21,18 @@ use super::stranger::{Fate, Stranger};
 use super::stream::Stream;
 use testigo_core::Newcomer;
 
-/// How long somebody may take to show that it is a node of the cluster.
+/// How long a stranger may take to show that it is a node of the cluster.
 pub(super) const GREETING_MAX: Duration = Duration::from_millis(2_000);
 
-/// How many at once.
+/// Cap on strangers.
 pub(super) const STRANGERS_MAX: usize = 256;
 
-/// When the system has no more descriptors, the door rests.
+/// The pause when the system has no more descriptors.
 const REST: Duration = Duration::from_millis(100);
 
 const LISTENER: Token = Token(0);
 const BELL: Token = Token(1);
-/// The first stranger's.
+/// The token of the first stranger.
 const FIRST: usize = 2;
 
 /// Answers newcomers.
@@ -53,10 +53,10 @@ struct Porter {
     hearing: Arc<Hearing>,
     answers: Answers,
     stops: Arc<AtomicBool>,
-    /// By token, the oldest first.
+    /// By token, oldest first.
     strangers: BTreeMap<usize, Stranger>,
     next: usize,
-    /// There may be more to accept.
+    /// Whether there may be more to accept.
     calls: bool,
 }
 
@@ -134,14 +134,14 @@ impl Porter {
         }
     }
 
-    /// How long until somebody has had its time.
+    /// How long until a stranger's time is over.
     fn wait(&self) -> Option<Duration> {
         let until = self.strangers.values().map(|stranger| stranger.until);
         let until = until.min()?;
         Some(until.saturating_duration_since(Instant::now()))
     }
 
-    /// Takes everybody in who waits; false if the system does not let it.
+    /// Accepts all waiting connections; false if the system does not allow it.
     fn accept(&mut self) -> bool {
         loop {
             match self.listener.accept() {
@@ -157,7 +157,7 @@ impl Porter {
                     return true;
                 }
                 Err(error) => match error.kind() {
-                    // Of the connection, not of the door.
+                    // A fault of the connection, not of the door.
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
                     _ => {
                         log::warn!("no other node can be let in now: {error}");
@@ -187,7 +187,7 @@ impl Porter {
         self.strangers.insert(token, stranger);
     }
 
-    /// The oldest of those that come from where most come from.
+    /// Cuts off the oldest stranger from the address with the most.
     fn cut_off_one(&mut self) {
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for stranger in self.strangers.values() {

@@ -1,5 +1,5 @@
-//! Before a node founds a cluster: whether one that it is a member of already looks for it. Then its directory is gone or
-//! elsewhere, and a second cluster beside the first would grant what the first has granted.
+//! Before a node founds a cluster, it checks whether a cluster of which it is already a member looks for it. Then its
+//! directory is gone or elsewhere, and a second cluster beside the first would grant what the first has granted.
 
 use std::io;
 use std::net::TcpListener;
@@ -13,11 +13,11 @@ use super::hearing::Hearing;
 use super::identity::Identity;
 use super::join::JoinAnswer;
 
-/// How long a founder listens: members dial whom they miss several times per second. Where nothing answered, a dial that
-/// was under way before may take its whole time first.
+/// How long a founder listens: members dial a missing node several times per second. If nothing answered before, a dial that
+/// was under way may first take its full time.
 const LISTENS: Duration = Duration::from_millis(1_000);
 
-/// Listens for a while; says who looks for this node, if anybody does.
+/// Listens for a while; says which cluster looks for this node, if any.
 pub(crate) fn sought(identity: Identity, listener: &TcpListener) -> io::Result<Option<String>> {
     let identity = Arc::new(identity);
     let hearing = Hearing::new(Box::new(|_, _| {}), Box::new(|_, _| {}));

@@ -1,4 +1,4 @@
-//! Frames on a connection between nodes: a length, the bytes, and, where there is a secret, a code over both the bytes and the
+//! Frames on a connection between nodes: a length, the bytes, and, if there is a secret, a code over the bytes and the
 //! frame's position, so that none can be changed, left out or repeated.
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -10,14 +10,14 @@ use super::greeting::same;
 const LENGTH_BYTES: usize = 4;
 const CODE_BYTES: usize = 16;
 
-/// Puts frames on a connection.
+/// Writes frames for a connection.
 #[derive(Debug)]
 pub(super) struct Sealer {
     key: Option<hmac::Key>,
     position: u64,
 }
 
-/// Takes frames off a connection.
+/// Reads frames from a connection.
 #[derive(Debug)]
 pub(super) struct Opener {
     key: Option<hmac::Key>,
@@ -65,7 +65,7 @@ impl Opener {
         self.bytes_max = bytes_max;
     }
 
-    /// The next whole frame.
+    /// The next complete frame.
     pub(super) fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Bytes>, FramesError> {
         let Some(length) = bytes.first_chunk() else {
             return Ok(None);

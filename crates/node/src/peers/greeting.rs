@@ -1,6 +1,6 @@
-//! How two nodes begin to talk. The one that dials says who it is and whom it wants; the one that accepts does the same; each
-//! has drawn a random number, so neither can be answered with something that was heard before. If the cluster has a secret,
-//! both prove that they know it without saying it, and every frame after that has its code.
+//! How two nodes begin to talk. The dialler says who it is and whom it wants; the acceptor does the same. Each has drawn a
+//! random number, so neither can be answered with a recording. If the cluster has a secret, both prove that they know it
+//! without sending it, and every frame after that has a code.
 //!
 //! ```text
 //! dialler  -> hello                 88 bytes
@@ -15,10 +15,10 @@ use testigo_core::ClusterId;
 
 use super::config::ClusterSecret;
 
-/// What every connection between nodes begins with. No HTTP request and no TLS greeting does.
+/// The first bytes of every connection between nodes. No HTTP request and no TLS greeting begins like this.
 pub(super) const OPENING: [u8; 8] = *b"\x89TGO\r\n\x1a\n";
 
-/// The latest version of this conversation that this node speaks, and the oldest.
+/// The latest and the oldest version of this protocol that this node speaks.
 pub(super) const VERSION: u8 = 1;
 const OLDEST: u8 = 1;
 
@@ -38,7 +38,7 @@ pub(super) enum Purpose {
     Join,
 }
 
-/// What either side says first.
+/// What each side says first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) version: u8,
@@ -47,18 +47,18 @@ pub(super) struct Hello {
     /// Whether it knows a secret and expects the other to.
     pub(super) guarded: bool,
     pub(super) group: u16,
-    /// Its node lease; all nodes must have the same, or one acts when the others believe that it does not any more.
+    /// Its node lease. All nodes must have the same, or one may act when others believe that it no longer does.
     pub(super) lease_ms: u16,
-    /// None when joining.
+    /// Zero when joining.
     pub(super) cluster: ClusterId,
     pub(super) from: u64,
-    /// 0 when joining: any member will do.
+    /// 0 when joining: any member can answer.
     pub(super) to: u64,
     pub(super) start: u64,
     pub(super) nonce: [u8; NONCE_BYTES],
 }
 
-/// Why two nodes do not talk.
+/// Why two nodes cannot talk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum GreetingError {
     #[error("it does not speak as a node does")]
@@ -86,7 +86,7 @@ pub(super) enum GreetingError {
 }
 
 impl Hello {
-    /// What this node says.
+    /// This node's hello.
     pub(super) fn new(
         purpose: Purpose,
         guarded: bool,
@@ -142,7 +142,7 @@ impl Hello {
             return Err(GreetingError::NoNode);
         }
         let (version, oldest) = (bytes[8], bytes[9]);
-        // All versions have this much in common.
+        // All versions share this much.
         if version < OLDEST || oldest > VERSION {
             return Err(GreetingError::Version { oldest, version });
         }
@@ -178,7 +178,7 @@ impl Hello {
             .all(|(byte, opening)| *byte == opening)
     }
 
-    /// Whether this node, with or without a secret, can go on with the other.
+    /// Whether this node, with or without a secret, can talk to the other.
     pub(super) fn fits(&self, guarded: bool, lease_ms: u16) -> Result<(), GreetingError> {
         match (self.guarded, guarded) {
             _ if self.group != GROUP => Err(GreetingError::Group(self.group)),
@@ -200,7 +200,7 @@ pub(super) enum Side {
     Acceptor,
 }
 
-/// What both sides said, and what follows from it for those who know the secret.
+/// Both hellos, and what those who know the secret can derive from them.
 #[derive(Debug)]
 pub(super) struct Secrets {
     key: hmac::Key,
@@ -222,7 +222,7 @@ impl Secrets {
         }
     }
 
-    /// What this side shows to prove that it knows the secret.
+    /// The proof that a side knows the secret.
     pub(super) fn proof(&self, of: Side) -> [u8; PROOF_BYTES] {
         self.derive(match of {
             Side::Dialler => b"testigo 1 dialler's proof",
@@ -237,7 +237,7 @@ impl Secrets {
         }
     }
 
-    /// The key of a side's frames.
+    /// The key for a side's frames.
     pub(super) fn frame_key(&self, of: Side) -> hmac::Key {
         let key = self.derive(match of {
             Side::Dialler => b"testigo 1 dialler's frames",
@@ -256,7 +256,7 @@ impl Secrets {
     }
 }
 
-/// Compares in a time that does not tell how much was right.
+/// Compares in constant time.
 pub(super) fn same(right: &[u8], given: &[u8]) -> bool {
     let differences = right.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
     differences == 0 && right.len() == given.len()

@@ -1,4 +1,4 @@
-//! The connections that other nodes have dialled: each is read by a thread of its own, which hands what it hears to the log.
+//! The connections that other nodes have dialled. A thread per connection reads it and hands what it hears to the log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,13 +18,13 @@ use super::stream::Stream;
 /// How much is read at once, 128 KiB.
 const READ_BYTES: usize = 128 << 10;
 
-/// Takes what one read of a connection has brought, from this node.
+/// Takes what one read of a connection has brought from a node.
 pub(super) type Hear = Box<dyn Fn(u64, &mut Vec<Bytes>) + Send + Sync>;
 
-/// Is told that a node was heard, with its start.
+/// Called when a node was heard, with its start.
 pub(super) type Met = Box<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Everybody who is heard.
+/// All nodes that are heard.
 pub(super) struct Hearing {
     hear: Hear,
     met: Met,
@@ -36,7 +36,7 @@ pub(super) struct Hearing {
 struct Heard {
     nodes: BTreeMap<u64, Ear>,
     threads: Vec<JoinHandle<()>>,
-    /// Tells one connection of a node from the next.
+    /// Distinguishes a node's connections.
     count: u64,
     stops: bool,
 }
@@ -45,9 +45,9 @@ struct Heard {
 #[derive(Debug)]
 struct Ear {
     start: u64,
-    /// Which connection; nothing once it has ended.
+    /// Its connection; `None` once it has ended.
     socket: Option<(u64, TcpStream)>,
-    /// In milliseconds since the beginning.
+    /// When something last came, in milliseconds since the beginning.
     last: Arc<AtomicU64>,
 }
 
@@ -75,7 +75,7 @@ impl Hearing {
         }
     }
 
-    /// Hears a node from now on, instead of what it may have dialled before.
+    /// Hears a node on this connection from now on, instead of an earlier one.
     pub(super) fn hear(self: &Arc<Self>, stream: Stream, member: Member) {
         let (node, start) = (member.hello.from, member.hello.start);
         if let Err(error) = self.try_hear(stream, member) {
@@ -170,7 +170,7 @@ impl Hearing {
         }
     }
 
-    /// Whether a node is heard now, and for how long it has not been.
+    /// Whether a node is heard now, and for how long nothing has come from it.
     pub(super) fn status(&self, node: u64) -> (bool, Option<Duration>) {
         let heard = self.heard();
         let Some(ear) = heard.nodes.get(&node) else {
@@ -180,7 +180,7 @@ impl Hearing {
         (ear.socket.is_some(), Some(Duration::from_millis(silent)))
     }
 
-    /// Hears nobody any more.
+    /// Stops hearing everybody.
     pub(super) fn stop(&self) {
         let threads = {
             let mut heard = self.heard();

@@ -1,4 +1,4 @@
-//! Who this node is to the others, and whom it talks to.
+//! Who this node is to the others, and with whom it talks.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use super::config::{ClusterConfig, ClusterSecret};
 use super::greeting::{GreetingError, Hello, Purpose};
 use crate::tls::{Tls, TlsError};
 
-/// Who this node is, and what it knows the others by.
+/// Who this node is, and how it recognises the others.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(super) node: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Identity {
 struct Roll {
     cluster: Option<ClusterId>,
     removed: BTreeSet<u64>,
-    /// Who took this node for one of another cluster: the last that did.
+    /// The last node that took this one for a member of another cluster, and that cluster.
     sought: Option<(u64, ClusterId)>,
 }
 
@@ -48,7 +48,7 @@ impl Identity {
         })
     }
 
-    /// The cluster that this node is in, once it knows.
+    /// The cluster of this node, once it is known.
     pub(super) fn cluster(&self) -> Option<ClusterId> {
         let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
         roll.cluster
@@ -59,7 +59,7 @@ impl Identity {
         roll.cluster = Some(cluster);
     }
 
-    /// Goes by what the log says of the cluster.
+    /// Follows what the log says about the cluster.
     pub(crate) fn follow(&self, cluster: &Cluster) {
         let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
         roll.cluster = cluster.id().or(roll.cluster);
@@ -84,7 +84,7 @@ impl Identity {
         )
     }
 
-    /// Who took this node for one of another cluster, if anybody did.
+    /// Who took this node for a member of another cluster, if anybody did.
     pub(super) fn sought(&self) -> Option<String> {
         let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
         let (from, cluster) = roll.sought?;
@@ -109,7 +109,7 @@ impl Identity {
         }
     }
 
-    /// Whether a node that knows the secret is let in; else what it is told.
+    /// Whether a node that knows the secret is let in; otherwise why not.
     pub(super) fn judge(&self, hello: &Hello) -> Result<(), String> {
         if !(1..=NODES_MAX).contains(&hello.from) {
             return Err(format!("{} is no number of a node", hello.from));

@@ -1,5 +1,6 @@
 //! The conversation in which a node asks to become a member. Any member answers: it says at once whether the number is free
-//! and where the others are, and sees to it that the leader hears of it. The newcomer repeats itself until it is in.
+//! and gives the addresses of the others, and makes sure that the leader hears of the newcomer. The newcomer repeats its
+//! request until it is in.
 
 use std::time::Instant;
 
@@ -16,25 +17,25 @@ pub(super) const ASK_BYTES_MAX: usize = 2 << 10;
 /// The longest answer: all addresses of all nodes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// What a member says to a newcomer.
+/// A member's answer to a newcomer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum JoinAnswer {
-    /// The number is the newcomer's, and the leader lets it in by and by.
+    /// The number is the newcomer's, and the leader will let it in.
     Welcome(Welcome),
-    /// The number was used up to this start; come back with a later one.
+    /// The number's starts were used up to this one; come back with a later one.
     StartAbove(u64),
-    /// It cannot be a member, whatever it does.
+    /// It can never be a member.
     Refused(String),
     /// Not now.
     Later(String),
 }
 
-/// The cluster that a newcomer comes to.
+/// The cluster that a newcomer joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     /// Its identity.
     pub(crate) cluster: ClusterId,
-    /// Where its nodes are.
+    /// The addresses of its nodes.
     pub(crate) addresses: Vec<(u64, Address)>,
 }
 

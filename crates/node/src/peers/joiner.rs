@@ -1,4 +1,5 @@
-//! A newcomer repeats itself until the log has it: whoever it asked may have been lost before the leader heard of it.
+//! A newcomer repeats its request until the log has it: the member that it asked may have been lost before the leader heard
+//! of it.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -21,7 +22,7 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    /// Asks the nodes at these addresses in turn, until `joined` says that it is enough.
+    /// Asks the nodes at these addresses in turn, until `joined` says to stop.
     pub(crate) fn start(
         identity: Identity,
         newcomer: Newcomer,

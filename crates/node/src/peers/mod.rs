@@ -1,6 +1,6 @@
-//! The sockets between the nodes of a cluster. Every node dials every other one and sends on the connection that it dialled; it
-//! hears on those that it accepted. What travels are the frames of the log's engine; here is only who may send them, and that
-//! they arrive whole or not at all.
+//! The sockets between the nodes of a cluster. Every node dials every other one and sends on the connection that it dialled;
+//! it hears on those that it accepted. They carry the frames of the log's engine; this module decides who may send them, and
+//! makes sure that they arrive intact or not at all.
 
 mod all;
 mod cable;

@@ -1,4 +1,4 @@
-//! Somebody at the door between nodes, until it is known who it is.
+//! A stranger at the door between nodes, until it is known who it is.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,15 +12,15 @@ use super::identity::Identity;
 use super::join::{self, ASK_BYTES_MAX};
 use super::stream::Stream;
 
-/// What is read of a stranger: more than any greeting has.
+/// How much is read from a stranger: more than any greeting has.
 const STRANGER_BYTES_MAX: usize = 2 * ASK_BYTES_MAX;
 
-/// Somebody at the door.
+/// A stranger at the door.
 #[derive(Debug)]
 pub(super) struct Stranger {
     pub(super) stream: Stream,
     pub(super) from: IpAddr,
-    /// Then it is cut off.
+    /// When it is cut off.
     pub(super) until: Instant,
     heard: BytesMut,
     unsent: Vec<u8>,
@@ -42,18 +42,18 @@ enum Stage {
     Leaves,
 }
 
-/// What becomes of it.
+/// What happens to it.
 #[derive(Debug)]
 pub(super) enum Fate {
     /// More is to come.
     Waits,
     /// It is a member.
     Member(Box<Member>),
-    /// It is cut off, for this reason if that is worth a line.
+    /// It is cut off, for this reason if that is worth logging.
     Gone(Option<String>),
 }
 
-/// Another node that is heard from now on.
+/// Another node, which is heard from now on.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) hello: Hello,
@@ -73,7 +73,7 @@ impl Stranger {
         }
     }
 
-    /// The socket has something to read or room to write. `judge` says whether a node may come in, `answers` answers a
+    /// The socket has something to read, or room to write. `judge` says whether a node may come in; `answers` answers a
     /// newcomer.
     pub(super) fn go_on(
         &mut self,
@@ -164,7 +164,7 @@ impl Stranger {
         }
     }
 
-    /// Answers a hello. Whoever has another version or no secret sees that in the answer.
+    /// Answers a hello. A node with another version or no secret learns that from the answer.
     fn greet(&mut self, identity: &Identity, theirs: &[u8; HELLO_BYTES]) -> Result<(), String> {
         let read = Hello::read(theirs);
         let purpose = read.as_ref().map_or(Purpose::Frames, |hello| hello.purpose);
@@ -196,7 +196,7 @@ impl Stranger {
         Ok(())
     }
 
-    /// Pronounces the verdict.
+    /// Gives the verdict.
     fn let_in(
         &mut self,
         hello: Hello,
@@ -227,7 +227,7 @@ impl Stranger {
         }
     }
 
-    /// Sends what there is; false if the socket does not take all of it.
+    /// Sends what is unsent; false if the socket does not take all of it.
     fn send(&mut self) -> io::Result<bool> {
         while !self.unsent.is_empty() {
             match self.stream.write(&self.unsent) {

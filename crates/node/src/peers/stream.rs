@@ -1,4 +1,4 @@
-//! A connection between nodes, plain or in TLS, that blocks or does not, as its socket is set.
+//! A connection between nodes, plain or TLS, blocking or not, depending on its socket.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -13,15 +13,15 @@ use super::config::host_and_port;
 use crate::listen::{hurry, notice_vanishing};
 use crate::tls::Tls;
 
-/// If the other side takes nothing for so long, the connection is given up: TCP itself would, after a cut, wait longer and
-/// longer before it tries again. A cut of two seconds must not cost a lease of three.
+/// If the other side takes nothing for this long, the connection is given up. After a cut, TCP itself would wait longer and
+/// longer before it retries, and a cut of two seconds must not cost a lease of three.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_millis(1_000);
 
-/// How long one address may take to accept: TCP itself asks a second time only after a second.
+/// How long one address may take to accept. TCP itself retries only after a second.
 const CONNECT_MAX: Duration = Duration::from_millis(500);
 
-/// Sealed bytes that TLS keeps for a slow socket.
+/// Cap on encrypted bytes that TLS keeps for a slow socket.
 const TLS_BYTES_MAX: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Dials an address, by name or not, and is ready to speak.
+    /// Dials an address, given by name or not, and is ready to speak.
     pub(super) fn dial(
         address: &str,
         tls: Option<&Arc<ClientConfig>>,
@@ -84,14 +84,14 @@ impl Stream {
         &self.socket
     }
 
-    /// From now on, until `deadline` and no longer.
+    /// Lets it block until `deadline`, but no longer.
     pub(super) fn block_until(&self, deadline: Instant) -> io::Result<()> {
         let left = Some(remaining(deadline)?);
         self.socket.set_read_timeout(left)?;
         self.socket.set_write_timeout(left)
     }
 
-    /// From now on it waits as long as it takes.
+    /// Lets it block for as long as it takes.
     pub(super) fn block(&self) -> io::Result<()> {
         self.socket.set_nonblocking(false)?;
         self.socket.set_read_timeout(None)?;
@@ -118,7 +118,7 @@ impl Stream {
                 Ok(_) => {}
             }
             let processed = tls.process_new_packets();
-            // Also when the other is refused: this tells it why.
+            // Even if the other side is refused, because this tells it why.
             self.send()?;
             processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         }
@@ -144,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// Writes all of it on a socket that blocks.
+    /// Writes all of it to a blocking socket.
     pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write(bytes) {
@@ -156,7 +156,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends what TLS has sealed; false if the socket does not take all of it.
+    /// Sends what TLS has encrypted; false if the socket does not take all of it.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else {
             return Ok(true);
@@ -191,7 +191,7 @@ fn prepare(socket: &TcpStream, other: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// What is left of a time that must not be nothing.
+/// The remaining time, which must not be zero.
 pub(super) fn remaining(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     match left.is_zero() {

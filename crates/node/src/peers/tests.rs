@@ -1,4 +1,4 @@
-//! Real sockets: members that talk to each other through restarts, and strangers who change nothing.
+//! Real sockets: members that talk to each other through restarts, and strangers that change nothing.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -59,7 +59,7 @@ fn open(config: &ClusterConfig, start: u64) -> Node {
     }
 }
 
-/// Lets nodes know each other.
+/// Tells nodes each other's addresses.
 fn introduce(nodes: &[&Node]) {
     let address = |node: &&Node| {
         let address = Address {
@@ -92,7 +92,7 @@ fn talk(from: &mut Node, to: &Node) {
     }
 }
 
-/// Waits for the other side to hang up; gives what it said.
+/// Waits for the other side to hang up; returns what it said.
 fn hung_up(stream: &mut TcpStream) -> Vec<u8> {
     stream.set_read_timeout(Some(GREETING_MAX * 5)).unwrap();
     let (mut said, mut buffer) = (Vec::new(), [0; 1024]);
@@ -208,7 +208,7 @@ fn strangers_are_cut_off_and_change_nothing() {
     assert!(two.heard.try_recv().is_err());
 }
 
-/// What a node is told that knows something else than the others.
+/// What a node is told whose configuration differs from the others'.
 fn refused(change: impl FnOnce(&mut ClusterConfig), cluster: ClusterId, to: u64) -> String {
     let two = open(&config(2), 5);
     introduce(&[&two]);
@@ -267,7 +267,7 @@ fn an_earlier_start_is_not_heard_beside_a_later_one() {
 fn what_was_overheard_cannot_be_said_again() {
     let two = open(&config(2), 1);
     introduce(&[&two]);
-    // Somebody between the two hears every byte that node 1 says.
+    // An eavesdropper between the two hears every byte that node 1 says.
     let between = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = between.local_addr().unwrap().to_string();
     let target = two.config.peer.clone();

@@ -1,4 +1,4 @@
-//! Taking connections, and closing those that never finish their greeting.
+//! Accepts connections, and closes those that never finish their TLS handshake.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use super::{LISTENERS_MAX, Reactor};
 use crate::connection::{Connection, Stream};
 use crate::house::{Closing, Outlet};
 
-/// How long connections that found no room among the descriptors wait for another try.
+/// How long connections that found no free descriptor wait for another try.
 const RETRY: Duration = Duration::from_millis(100);
 
 impl Reactor {
-    /// Takes all connections that are there, unless that has just failed.
+    /// Accepts all connections that are there, unless that has just failed.
     pub(super) fn accept_all(&mut self) {
         let now = Instant::now();
         if self.accept_again.is_some_and(|at| now < at) {
@@ -25,7 +25,7 @@ impl Reactor {
                 match self.listeners[at].accept() {
                     Ok((stream, address)) => self.welcome(stream, address),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // The peer was gone before it was taken.
+                    // The peer was gone before it was accepted.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
                         self.shared.house().connections.count_unaccepted(&error);
@@ -41,7 +41,7 @@ impl Reactor {
         if self.sockets.len() >= self.wire.connections {
             let most = self.wire.connections;
             let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
-            // It is told if it can be told at once.
+            // It is told if that is possible at once.
             if !stream.is_handshaking() {
                 let _ = stream.write(line.as_bytes());
             }
@@ -69,7 +69,7 @@ impl Reactor {
         entry.insert(Connection::new(stream, client, is_user));
     }
 
-    /// Closes those who have begun a greeting and do not come to its end.
+    /// Closes connections that have begun a TLS handshake and did not finish it in time.
     pub(super) fn end_slow_greetings(&mut self) {
         while let Some((due, key, client)) = self.greeting.front().copied() {
             let still = |connection: &Connection| {

@@ -8,15 +8,15 @@ use mio::Events;
 use super::{EVENTS, LISTENERS_MAX, Reactor};
 use crate::linger::LINGER;
 
-/// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
-/// waiting by whoever waits for the disk.
+/// If no client has said anything for this long, all who have something for the next flush were heard, and a thread that
+/// waits for the disk keeps nobody waiting.
 const QUIET: Duration = Duration::from_micros(15);
-/// Where it does not get quiet within this time, the log's own thread flushes.
+/// If it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
 impl Reactor {
-    /// Up to when everything that was sent has been read, if this turn's events were the last of what had come by then.
-    /// The system hands out what is ready in the order in which it became so.
+    /// Up to when everything sent has been read, if this turn's events were the last of those ready by then. The system
+    /// reports events in the order in which they became ready.
     pub(super) fn heard_until(&mut self, events: &Events) -> Option<u64> {
         let (since, before) = self.hearing.take()?;
         let now = events.iter().count();
@@ -50,8 +50,8 @@ impl Reactor {
         Ok(self.shared.house().submissions.take_unbegun())
     }
 
-    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the
-    /// scheduler takes a yield for the gift of a whole slice, and on a busy machine the node would starve.
+    /// Waits for sockets. After a turn with work it polls for a moment before it sleeps, without yielding: the scheduler
+    /// takes a yield as giving up a whole time slice, and on a busy machine the node would starve.
     fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         let hurries = timeout == Some(Duration::ZERO);
         if std::mem::take(&mut self.worked) && !hurries && self.linger.is_worth_it() {
@@ -69,7 +69,8 @@ impl Reactor {
         self.poll.poll(events, timeout)
     }
 
-    /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
+    /// How long to sleep. The house is told under the same lock, so that a thread that sets an earlier deadline wakes the
+    /// reactor.
     fn sleep(&self) -> Option<Duration> {
         let mut house = self.shared.house();
         if !self.unread.is_empty() {

@@ -1,20 +1,20 @@
-//! The keys that make a node a member of a cluster. The command line has the same, and goes before the file.
+//! The keys that make a node a cluster member. The command line has the same, and takes precedence over the file.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::peers::{ClusterConfig, ClusterSecret, PeerTls};
 
-/// What is said about the cluster, in a file or on the command line; nothing for what is not mentioned.
+/// What a file or the command line says about the cluster; `None` for what it does not mention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
     /// The node's number.
     pub id: Option<u64>,
-    /// Where the other nodes reach this one.
+    /// Its address for the other nodes.
     pub peer: Option<String>,
-    /// Where it listens for them, if not there.
+    /// Where it listens for them, if elsewhere.
     pub peer_listen: Option<SocketAddr>,
-    /// Where clients reach this node, if not at its RESP door's address.
+    /// Its address for clients, if not that of its RESP front door.
     pub client: Option<String>,
     /// The peer address of any member of the cluster to join.
     pub join: Option<String>,
@@ -66,7 +66,7 @@ impl ClusterSettings {
         Ok(())
     }
 
-    /// What is said here, and where nothing is said, what the other says.
+    /// These settings; where one is missing, the other's.
     pub fn or(&self, other: &ClusterSettings) -> ClusterSettings {
         macro_rules! either {
             ($($field:ident),*) => {
@@ -89,7 +89,7 @@ impl ClusterSettings {
         )
     }
 
-    /// The member that this describes; nothing if nothing is said of a cluster.
+    /// The member that this describes; `None` if there is nothing about a cluster.
     pub fn member(&self) -> Result<Option<ClusterConfig>, String> {
         let (id, peer) = match (self.id, &self.peer) {
             (Some(id), Some(peer)) => (id, peer),

@@ -1,5 +1,5 @@
-//! Counts by arrow. An arrow is a process and a queue that it puts jobs into or takes them out of. Several arrows may
-//! share a queue, so neither the queue's counts nor the process' say what went along which.
+//! Counts per arrow. An arrow is a process and a queue that it puts jobs into or takes them out of. Several arrows may share
+//! a queue, so neither the queue's counts nor the process's say how many jobs went along which arrow.
 
 use rustc_hash::FxHashMap;
 use testigo_core::QueueId;
@@ -7,15 +7,15 @@ use testigo_core::QueueId;
 use super::ProcessKey;
 use super::series::{Rate, Series};
 
-/// Arrows that are kept count of. Beyond it new ones are not.
+/// Cap on counted arrows; later ones are not counted.
 const ARROWS_MAX: usize = 20_000;
 
-/// An arrow, as it is counted.
+/// The key of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Arrow {
     pub(crate) process: ProcessKey,
     pub(crate) queue: QueueId,
-    /// From the process into the queue; else from the queue to the process.
+    /// From the process into the queue; otherwise from the queue to the process.
     pub(crate) into: bool,
 }
 
@@ -33,7 +33,7 @@ impl Arrow {
 struct ArrowStats {
     total: u64,
     rate: Rate,
-    /// Of those into a queue, the jobs that were passed and not created.
+    /// For an arrow into a queue: the jobs that were passed rather than created.
     passed: Series<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Arrows {
         Some(self.0.entry(arrow).or_default())
     }
 
-    /// A process put a job into a queue that it created, or else passed on.
+    /// A process put a job into a queue: it created the job, or passed it on.
     pub(crate) fn put(&mut self, now: u64, process: ProcessKey, queue: QueueId, created: bool) {
         let arrow = Arrow::new(process, queue, true);
         if let Some(stats) = self.at(arrow) {
@@ -59,7 +59,7 @@ impl Arrows {
         }
     }
 
-    /// A job left a queue by a process, which passed it on or deleted it.
+    /// A process took a job out of a queue by passing it on or deleting it.
     pub(crate) fn took(&mut self, now: u64, process: ProcessKey, queue: QueueId) {
         let arrow = Arrow::new(process, queue, false);
         if let Some(stats) = self.at(arrow) {
@@ -67,18 +67,18 @@ impl Arrows {
         }
     }
 
-    /// Arrows that are no more need no books.
+    /// Drops the counts of arrows that no longer exist.
     pub(crate) fn keep(&mut self, known: impl Fn(&Arrow) -> bool) {
         self.0.retain(|arrow, _| known(arrow));
     }
 
-    /// How many jobs went along it since the node started, and how many a second over the last seconds.
+    /// How many jobs went along it since the node started, and how many per second over the last seconds.
     pub(crate) fn counted(&self, now: u64, arrow: Arrow) -> (u64, f64) {
         let stats = self.0.get(&arrow);
         stats.map_or((0, 0.0), |stats| (stats.total, stats.rate.per_second(now)))
     }
 
-    /// Where the processes passed jobs to since a time, and how many.
+    /// How many jobs each process has passed to which queues since a time.
     pub(crate) fn passed_since(&self, start: u64) -> FxHashMap<ProcessKey, Vec<(QueueId, u64)>> {
         let mut ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>> = FxHashMap::default();
         for (arrow, stats) in &self.0 {

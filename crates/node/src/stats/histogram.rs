@@ -1,12 +1,12 @@
-//! Times in fixed buckets: every millisecond up to 3, then two buckets an octave. So much is kept of them that mean and
-//! spread are exact and any percentile is right within its bucket.
+//! Times in fixed buckets: every millisecond up to 3, then two buckets per octave. Mean and spread are exact, and any
+//! percentile is right within its bucket.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets of a histogram; the last holds everything above some 13 hours.
+/// Number of buckets; the last holds everything above some 13 hours.
 const BUCKETS: usize = 52;
 
-/// How many times fell into which bucket, with their sums.
+/// How many times fell into each bucket, with their sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Told", into = "Told")]
 pub(crate) struct Histogram {
@@ -17,7 +17,7 @@ pub(crate) struct Histogram {
     buckets: [u32; BUCKETS],
 }
 
-/// As another node is told of it.
+/// Its form when sent to another node.
 #[derive(Serialize, Deserialize)]
 struct Told(u64, u64, f64, u64, Vec<u32>);
 
@@ -86,14 +86,14 @@ impl Histogram {
         (self.count > 0).then(|| self.sum_ms as f64 / self.count as f64)
     }
 
-    /// The variance over the square of the mean: 0 when all are equal, 1 when exponential.
+    /// The variance divided by the square of the mean: 0 if all are equal, 1 if exponential.
     pub(crate) fn variability(&self) -> Option<f64> {
         let mean = self.mean_ms().filter(|mean| *mean > 0.0)?;
         let square = self.squares / self.count as f64;
         Some((square / (mean * mean) - 1.0).max(0.0))
     }
 
-    /// The time that a share of all does not exceed, between the bounds of its bucket by even spread.
+    /// A percentile, interpolated evenly within its bucket.
     pub(crate) fn percentile_ms(&self, share: f64) -> Option<f64> {
         let wanted = share * self.count as f64;
         let mut below = 0.0;
@@ -119,7 +119,7 @@ fn bucket(ms: u64) -> usize {
     (4 + (octave - 2) * 2 + upper as usize).min(BUCKETS - 1)
 }
 
-/// The least time of a bucket.
+/// The lower bound of a bucket.
 fn floor(bucket: usize) -> u64 {
     if bucket < 4 {
         return bucket as u64;
@@ -155,7 +155,7 @@ mod tests {
             (all.count, all.max_ms, all.mean_ms()),
             (1000, 1000, Some(500.5))
         );
-        // Even times: a twelfth of the square of the width, over the square of the mean.
+        // Uniform times: a twelfth of the square of the width, divided by the square of the mean.
         let spread = all.variability().unwrap();
         assert!((spread - 1.0 / 3.0).abs() < 0.01, "{spread}");
         for (share, right) in [(0.5, 500.0), (0.99, 990.0)] {

@@ -1,5 +1,5 @@
-//! Where a job has been, hand by hand. The log keeps a living job's hops; kept here, for as long as the node runs, are the
-//! times in between in which somebody had it and it stayed where it was, and the last jobs that ended.
+//! Where a job has been, and who has held it. The log keeps a living job's hops. In addition this keeps, as long as the node
+//! runs, the times in which somebody held a job that stayed in its queue, and the last jobs that ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,58 +9,59 @@ use testigo_core::{Body, Hop, Job, JobId, QueueId};
 
 use super::How;
 
-/// Ended jobs that are remembered.
+/// Cap on remembered ended jobs.
 pub(crate) const ENDED_MAX: usize = 10_000;
-/// Times in hands without a hop that are remembered of one job; the oldest are forgotten first.
+/// Cap on remembered holds without a hop per job; the oldest are forgotten first.
 const HELD_MAX: usize = 64;
-/// Such times that are remembered of all living jobs together; beyond it new ones are not.
+/// Cap on remembered holds of all living jobs together; later ones are dropped.
 const HELD_ALL_MAX: usize = 200_000;
-/// A longer body is not kept with an ended job: its memory is the next job's, at once and still in the processor's cache.
+/// A longer body is not kept with an ended job: the next job gets its memory, at once and while it is still in the
+/// processor's cache.
 const BODY_MAX: usize = 256;
 
-/// What is remembered of jobs.
+/// What is remembered about jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     held: FxHashMap<JobId, Vec<Held>>,
-    /// How many all of them are.
+    /// How many there are in total.
     held_all: usize,
     ended: VecDeque<Ended>,
 }
 
-/// Somebody had a job, and it stayed in its queue.
+/// A hold of a job that stayed in its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) queue: QueueId,
-    /// When the job had come there, which tells one stay from another.
+    /// When the job had arrived there, which distinguishes its stays.
     pub(crate) arrived: u64,
     pub(crate) by: Arc<str>,
-    /// When it was over, by the wall clock.
+    /// When the hold ended, by the wall clock.
     pub(crate) until: u64,
     pub(crate) held_ms: u64,
     pub(crate) how: How,
 }
 
-/// A job that is no more.
+/// A job that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// As it was last; a long body is left out.
+    /// Its last state, without a long body.
     pub(crate) job: Arc<Job>,
     held: Vec<Held>,
     /// Who deleted it.
     by: Arc<str>,
-    /// How long that one had it in hand; nothing for an administrator, who deletes what waits.
+    /// How long that worker held it; `None` for an administrator, who deletes waiting jobs.
     held_ms: Option<u64>,
     /// When, by the wall clock.
     pub(crate) at: u64,
 }
 
-/// One stay of a job's way: in one queue, until somebody has had it or it left. Times are the wall clock's.
+/// One stay of a job: in one queue, until somebody had held it or it left. Times are the wall clock's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) queue: QueueId,
     /// Since when it waited there.
     pub(crate) since: u64,
-    /// When it was taken, if somebody had it.
+    /// When it was taken, if it was.
     pub(crate) taken: Option<u64>,
     pub(crate) until: u64,
     pub(crate) held_ms: u64,
@@ -112,7 +113,7 @@ impl Histories {
         self.ended.iter().rev().find(|ended| ended.job.id == job)
     }
 
-    /// All stays of a living job that are over.
+    /// All ended stays of a living job.
     pub(crate) fn stays(&self, job: &Job) -> Vec<Stay> {
         stays(job, self.held.get(&job.id).map_or(&[], Vec::as_slice))
     }
@@ -137,7 +138,7 @@ impl Ended {
     }
 }
 
-/// Hops and the times in hands between them, in order.
+/// Hops and the holds between them, in order.
 fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
     let mut held = held.iter().peekable();
     let mut stays: Vec<Stay> = Vec::with_capacity(job.hops.len() + held.len());
@@ -162,7 +163,7 @@ fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
     };
     for hop in &job.hops {
         let mut since = between(hop.arrived, &mut stays);
-        // An administrator moves what waits, and the node rejects what nobody has any more.
+        // An administrator moves waiting jobs, and the node rejects jobs that nobody holds any more.
         let by_hand = hop.by.starts_with("administrator@") && hop.held_ms == 0;
         let taken = Some(hop.left.saturating_sub(hop.held_ms));
         let mut by = Arc::clone(&hop.by);
@@ -172,7 +173,7 @@ fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
             (text, _) => match text.strip_prefix(Hop::LOST_BY) {
                 Some(who) => {
                     by = Arc::from(who);
-                    // The death and the reject that came of it are one.
+                    // A death and the rejection that follows are one stay.
                     if let Some(death) = stays.pop_if(|stay| stay.how == "died" && stay.by == by) {
                         since = death.since;
                     }
@@ -245,7 +246,7 @@ mod tests {
         let mut right = vec![
             (1, 100, Some(120), 130, "given back"),
             (1, 130, Some(150), 200, "passed"),
-            // The log's clock and the node's may be some milliseconds apart.
+            // The log's clock and the node's may differ by some milliseconds.
             (2, 200, Some(293), 303, "died"),
             (2, 303, None, 300, "rejected"),
         ];

@@ -1,6 +1,6 @@
-//! How the flows have been doing since the node started: what arrived at each queue and left it, how long jobs waited and
-//! were worked on, by how many, and what became of the last jobs that ended. Nothing of it is in the log, nothing
-//! depends on it, and it starts anew with the node. Everything here knows time only as it is told.
+//! How the flows are doing since the node started: arrivals and departures of each queue, how long jobs waited and were
+//! worked on, by how many workers, and what happened to the last jobs that ended. None of this is in the log, nothing depends
+//! on it, and it starts over with the node. Time is always an argument.
 
 mod arrows;
 mod histogram;
@@ -21,10 +21,10 @@ use testigo_core::{JobId, Name, QueueId};
 pub(crate) use series::Sums;
 use series::{Rate, Series};
 
-/// Queues and processes together that are kept count of. Beyond it new ones are not.
+/// Cap on counted queues and processes together; later ones are not counted.
 pub(crate) const SERIES_MAX: usize = 4_000;
 
-/// A process of a flow, as it is counted.
+/// The key of a process of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessKey(u32);
 
@@ -32,30 +32,30 @@ pub(crate) struct ProcessKey(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     queues: FxHashMap<QueueId, QueueStats>,
-    /// Since when each flow and each queue is counted: from the node's start on, or from the apply that brought it.
+    /// Since when each flow and each queue has been counted: since the node's start, or since the apply that created it.
     flows_begun: FxHashMap<Name, u64>,
     queues_begun: FxHashMap<QueueId, u64>,
     processes: Vec<ProcessStats>,
     keys: FxHashMap<(Name, Name), ProcessKey>,
-    /// The jobs in hands.
+    /// The held jobs.
     hands: FxHashMap<JobId, Hand>,
     pub(crate) arrows: Arrows,
     pub(crate) histories: Histories,
 }
 
-/// A job in somebody's hands.
+/// A held job.
 #[derive(Clone, Debug)]
 pub(crate) struct Hand {
     pub(crate) queue: QueueId,
     pub(crate) process: Option<ProcessKey>,
-    /// Who, as a job's history says it.
+    /// The holder's name in a job's history.
     pub(crate) by: Arc<str>,
     /// When the job came into its queue, by the wall clock.
     pub(crate) arrived: u64,
     pub(crate) since: u64,
 }
 
-/// How a job left somebody's hands.
+/// How a holder lost a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Passed,
@@ -72,7 +72,7 @@ struct QueueStats {
     series: Series<QueueSums>,
 }
 
-/// Since the node started.
+/// Counts since the node started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueTotals {
     pub(crate) arrivals: u64,
@@ -82,11 +82,11 @@ pub(crate) struct QueueTotals {
     pub(crate) full: u64,
 }
 
-/// What happened at a queue in some time.
+/// What happened at a queue in some period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueueSums {
     pub(crate) arrivals: u64,
-    /// Of those, by a create.
+    /// How many of them were creates.
     pub(crate) created: u64,
     pub(crate) departures: u64,
     pub(crate) deaths: u64,
@@ -102,16 +102,16 @@ struct ProcessStats {
     series: Series<ProcessSums>,
 }
 
-/// What a process did in some time.
+/// What a process did in some period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ProcessSums {
     pub(crate) passed: u64,
     pub(crate) deleted: u64,
     pub(crate) given_back: u64,
     pub(crate) died: u64,
-    /// How long its clients had jobs in hand, all together; one that holds two counts twice.
+    /// How long its clients held jobs, in total; a client with two jobs counts twice.
     pub(crate) busy_ms: u64,
-    /// How long its clients were there, all together.
+    /// How long its clients were there, in total.
     pub(crate) present_ms: u64,
     /// From being taken to being passed on, deleted, given back or lost.
     pub(crate) service: Histogram,
@@ -142,7 +142,7 @@ impl Sums for ProcessSums {
 }
 
 impl Stats {
-    /// A queue's books; none when too many are kept already.
+    /// A queue's counts; `None` if there are too many already.
     fn queue(&mut self, queue: QueueId) -> Option<&mut QueueStats> {
         let full = self.queues.len() + self.processes.len() >= SERIES_MAX;
         if full && !self.queues.contains_key(&queue) {
@@ -185,7 +185,7 @@ impl Stats {
         sums.rejects += u64::from(rejected);
     }
 
-    /// Somebody was told that a queue is full.
+    /// A client was told that a queue is full.
     pub(crate) fn full(&mut self, now: u64, queue: QueueId) {
         let Some(stats) = self.queue(queue) else {
             return;
@@ -194,7 +194,7 @@ impl Stats {
         stats.series.now(now).full += 1;
     }
 
-    /// A job that waited for so long is in somebody's hands.
+    /// A job that waited this long was taken.
     pub(crate) fn taken(&mut self, job: JobId, hand: Hand, waited_ms: u64) {
         let (now, queue) = (hand.since, hand.queue);
         self.hands.insert(job, hand);
@@ -203,7 +203,7 @@ impl Stats {
         }
     }
 
-    /// A job is in nobody's hands any more. Says whose it was; nothing if an administrator's or the node's.
+    /// A job is no longer held. Returns its hold; `None` if an administrator or the node had it.
     pub(crate) fn let_go(&mut self, now: u64, job: JobId, how: How) -> Option<Hand> {
         let hand = self.hands.remove(&job)?;
         if let Some(process) = hand.process
@@ -223,7 +223,7 @@ impl Stats {
         Some(hand)
     }
 
-    /// A process of a flow as it is counted; none when too many are already.
+    /// The key of a process of a flow; `None` if there are too many already.
     pub(crate) fn process(&mut self, flow: &Name, process: &Name) -> Option<ProcessKey> {
         let name = (flow.clone(), process.clone());
         if let Some(key) = self.keys.get(&name) {
@@ -238,7 +238,7 @@ impl Stats {
         Some(key)
     }
 
-    /// A client is a process no longer.
+    /// A client is no longer a process.
     pub(crate) fn left(&mut self, now: u64, process: ProcessKey, since: u64) {
         if let Some(stats) = self.processes.get_mut(process.0 as usize) {
             let present = |sums: &mut ProcessSums, ms| sums.present_ms += ms;
@@ -246,7 +246,7 @@ impl Stats {
         }
     }
 
-    /// A flow is there, with these queues: what was not there before begins now.
+    /// A flow exists, with these queues: counting begins for the new ones.
     pub(crate) fn begin(&mut self, now: u64, flow: &Name, queues: impl Iterator<Item = QueueId>) {
         self.flows_begun.entry(flow.clone()).or_insert(now);
         for queue in queues {
@@ -254,18 +254,18 @@ impl Stats {
         }
     }
 
-    /// A flow is no more.
+    /// A flow is gone.
     pub(crate) fn end(&mut self, flow: &Name) {
         self.flows_begun.remove(flow);
     }
 
-    /// Queues that are no more need no books.
+    /// Drops the counts of queues that no longer exist.
     pub(crate) fn keep_queues(&mut self, known: impl Fn(QueueId) -> bool) {
         self.queues.retain(|queue, _| known(*queue));
         self.queues_begun.retain(|queue, _| known(*queue));
     }
 
-    /// What the processes did that a flow has no longer is forgotten.
+    /// Drops the counts of processes that a flow no longer has.
     pub(crate) fn keep_processes(&mut self, flow: &Name, known: impl Fn(&Name) -> bool) {
         for ((of, process), key) in &self.keys {
             if of == flow
@@ -278,7 +278,7 @@ impl Stats {
     }
 }
 
-/// What is read.
+/// Reading the counts.
 impl Stats {
     pub(crate) fn totals(&self, queue: QueueId) -> QueueTotals {
         self.queues
@@ -286,7 +286,7 @@ impl Stats {
             .map_or_else(QueueTotals::default, |stats| stats.total)
     }
 
-    /// Arrivals and departures a second, over the last seconds.
+    /// Arrivals and departures per second, over the last seconds.
     pub(crate) fn rates(&self, now: u64, queue: QueueId) -> (f64, f64) {
         let stats = self.queues.get(&queue);
         stats.map_or((0.0, 0.0), |stats| {
@@ -297,12 +297,12 @@ impl Stats {
         })
     }
 
-    /// Since when a flow is counted.
+    /// Since when a flow has been counted.
     pub(crate) fn flow_begun(&self, flow: &Name) -> u64 {
         self.flows_begun.get(flow).copied().unwrap_or(0)
     }
 
-    /// Since when a queue is counted.
+    /// Since when a queue has been counted.
     pub(crate) fn queue_begun(&self, queue: QueueId) -> u64 {
         self.queues_begun.get(&queue).copied().unwrap_or(0)
     }
@@ -312,13 +312,13 @@ impl Stats {
         stats.map_or_else(QueueSums::default, |stats| stats.series.since(start))
     }
 
-    /// What a process did since a time, without the jobs that it still has in hand.
+    /// What a process did since a time, without the jobs that it still holds.
     pub(crate) fn process_since(&self, key: ProcessKey, start: u64) -> ProcessSums {
         let stats = self.processes.get(key.0 as usize);
         stats.map_or_else(ProcessSums::default, |stats| stats.series.since(start))
     }
 
-    /// For how long since a time the processes have had what they have in hand.
+    /// How long since a time the processes have held their present jobs.
     pub(crate) fn in_hand(&self, now: u64, start: u64) -> FxHashMap<ProcessKey, u64> {
         let mut in_hand = FxHashMap::default();
         for hand in self.hands.values() {

@@ -1,17 +1,17 @@
-//! What happened when: the last hour by minutes, the day before it by hours, and the last seconds for rates. A bucket
+//! What happened when: the last hour by minutes, the day before that by hours, and the last seconds for rates. A bucket
 //! exists only for a time in which something happened, so an idle queue costs nothing.
 
 use std::collections::VecDeque;
 
-/// Minutes that are kept one by one.
+/// How many minutes are kept one by one.
 pub(crate) const MINUTES: u64 = 60;
-/// Hours that are kept, the present one included.
+/// How many hours are kept, including the present one.
 pub(crate) const HOURS: u64 = 24;
 
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 3_600_000;
 
-/// What a bucket can be: sums.
+/// The contents of a bucket: sums.
 pub(crate) trait Sums: Default {
     fn add(&mut self, other: &Self);
 }
@@ -22,7 +22,7 @@ impl Sums for u64 {
     }
 }
 
-/// Sums by minute and hour. The numbers of buckets grow.
+/// Sums by minute and hour, in ascending order.
 #[derive(Debug)]
 pub(crate) struct Series<T> {
     minutes: VecDeque<(u64, T)>,
@@ -50,7 +50,7 @@ impl<T: Sums> Series<T> {
         &mut self.minutes[at].1
     }
 
-    /// Minutes that are over go into their hours, and hours that are too old are forgotten.
+    /// Moves minutes that are over into their hours, and forgets hours that are too old.
     fn turn(&mut self, minute: u64) {
         while let Some((old, _)) = self.minutes.front()
             && *old + MINUTES <= minute
@@ -75,7 +75,7 @@ impl<T: Sums> Series<T> {
         }
     }
 
-    /// The sums since a time that [`window_start`] gave.
+    /// The sums since a time from [`window_start`].
     pub(crate) fn since(&self, start: u64) -> T {
         let mut sums = T::default();
         let hours = self
@@ -92,7 +92,7 @@ impl<T: Sums> Series<T> {
 }
 
 impl<T: Sums> Series<T> {
-    /// Spreads a span of time that ends now over the buckets that it touched.
+    /// Spreads a span of time that ends now over the buckets that it touches.
     pub(crate) fn spend(&mut self, since: u64, now: u64, add: impl Fn(&mut T, u64)) {
         let minute = now / MINUTE_MS;
         if since / MINUTE_MS == minute {
@@ -133,8 +133,8 @@ fn spread<T: Sums>(
     }
 }
 
-/// Where a window of so many milliseconds begins: at a whole minute, or beyond an hour at a whole hour, so that it is at
-/// least as long as was asked for; never before the node's start.
+/// Where a window of this many milliseconds begins: at a whole minute, or beyond an hour at a whole hour, so that it is at
+/// least as long as requested; never before the node's start.
 pub(crate) fn window_start(now: u64, span_ms: u64) -> u64 {
     let begin = now.saturating_sub(span_ms);
     let by_minutes = begin / MINUTE_MS * MINUTE_MS;
@@ -146,11 +146,11 @@ pub(crate) fn window_start(now: u64, span_ms: u64) -> u64 {
     (begin / HOUR_MS * HOUR_MS).max(oldest)
 }
 
-/// Seconds that a rate is taken over.
+/// How many seconds a rate covers.
 pub(crate) const RATE_SECONDS: u64 = 10;
 const RATE_SLOTS: usize = RATE_SECONDS as usize + 2;
 
-/// How often something happened in each of the last seconds.
+/// How many times something happened in each of the last seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rate {
     second: u64,
@@ -174,7 +174,7 @@ impl Rate {
         *count = count.saturating_add(1);
     }
 
-    /// Over the last whole seconds.
+    /// The rate over the last whole seconds.
     pub(crate) fn per_second(&self, now: u64) -> f64 {
         let second = now / 1000;
         let sum: u64 = (second.saturating_sub(RATE_SECONDS)..second)

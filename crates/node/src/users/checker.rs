@@ -1,4 +1,4 @@
-//! The thread that works out hashed passwords, so that nobody else waits for it.
+//! The thread that checks hashed passwords, so that nobody else waits for that.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,7 +10,7 @@ use crate::commands::Afterwards;
 use crate::house::ClientId;
 use crate::shared::Shared;
 
-/// Somebody says who they are, and only work can tell whether that is so.
+/// A client's claim to be a user, which only hashing can check.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) client: ClientId,
@@ -19,7 +19,7 @@ pub(crate) struct Claim {
     pub(crate) afterwards: Afterwards,
 }
 
-/// Takes claims, few at a time. The thread ends when this does.
+/// Takes claims, few at a time. The thread ends with it.
 #[derive(Debug)]
 pub(crate) struct Checker(SyncSender<Claim>);
 
@@ -36,7 +36,7 @@ impl Checker {
         Ok(Checker(claims))
     }
 
-    /// Whether there was room for it.
+    /// Queues a claim; false if there was no room for it.
     pub(crate) fn take(&self, claim: Claim) -> bool {
         self.0.try_send(claim).is_ok()
     }

@@ -1,10 +1,10 @@
-//! Wrong passwords, by where they came from and whom they were for. Who guesses is slowed, however many connections it
-//! opens; others are not, neither the same user elsewhere nor other users there.
+//! Wrong passwords, by their origin and their user. A client that guesses is slowed, however many connections it opens;
+//! others are not, neither the same user elsewhere nor other users there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Where somebody says who they are from. Of IPv6 a site has all addresses that begin alike.
+/// Where a client authenticates from. For IPv6, all addresses of a site count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin(Option<IpAddr>);
 
@@ -19,7 +19,7 @@ impl Origin {
         }))
     }
 
-    /// From what a connection's address is written as; a Unix socket is one place.
+    /// The origin in the text of a connection's address; a Unix socket is one origin.
     pub(crate) fn read(address: &str) -> Origin {
         let address = address.parse::<SocketAddr>().ok();
         address.map_or(Origin(None), |address| Origin::of(address.ip()))
@@ -28,8 +28,8 @@ impl Origin {
 
 type Pair = (Origin, Box<str>);
 
-/// Until when whose passwords from where are not looked at. Pairs are forgotten when their time is over, and the ones
-/// whose time is over soonest when there are too many.
+/// Until when the passwords of a user from an origin are not checked. Pairs are forgotten when their time is over; if there
+/// are too many, those whose time ends first.
 #[derive(Debug, Default)]
 pub(crate) struct Guesses {
     until: BTreeMap<Pair, u64>,
@@ -37,7 +37,7 @@ pub(crate) struct Guesses {
 }
 
 impl Guesses {
-    /// When the next password of the pair is looked at.
+    /// When the pair's next password is checked.
     pub(crate) fn due(&self, now: u64, origin: Origin, user: &str) -> u64 {
         let until = self.until.get(&(origin, user.into()));
         until.map_or(now, |until| now.max(*until))
@@ -67,7 +67,7 @@ impl Guesses {
         self.until.insert(pair, until);
     }
 
-    /// A password was right: what was wrong before is forgotten.
+    /// A password was right: forgets the wrong ones before.
     pub(crate) fn right(&mut self, origin: Origin, user: &str) {
         self.forget(origin, user);
     }

@@ -1,4 +1,4 @@
-//! Who may do what: users, how they prove who they are, and their rights by name. Both doors ask here.
+//! Who may do what: users, how they authenticate, and their rights by name. Both front doors ask here.
 
 mod checker;
 mod guesses;

@@ -1,4 +1,4 @@
-//! All users of a node, and what is known of passwords that were right before.
+//! All users of a node, and what is known about passwords that were right before.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -8,15 +8,15 @@ use ring::hmac;
 use super::secret::{PASSWORD_BYTES_MAX, Secret};
 use super::user::User;
 
-/// The users of a node. A reload changes them for all who look here.
+/// The users of a node. A reload replaces them for everybody who asks here.
 #[derive(Debug)]
 pub(crate) struct Users {
     list: RwLock<List>,
-    /// The program that the node is embedded in.
+    /// The program that embeds the node.
     program: Arc<User>,
     /// One at a time: guessing must not take all processors.
     working: Mutex<()>,
-    /// Drawn anew with every start, so that what is remembered is of no use elsewhere.
+    /// Drawn anew at every start, so that what is remembered is useless elsewhere.
     key: hmac::Key,
 }
 
@@ -27,32 +27,32 @@ pub(crate) struct Guests<'a> {
     pub(crate) password: Option<&'a Secret>,
     /// All others.
     pub(crate) users: &'a [User],
-    /// Whether the default user, or everybody where there are no users, must `PRESENT` before it works on flows.
+    /// Whether the default user, or everybody if there are no users, must `PRESENT` before working on flows.
     pub(crate) present_first: bool,
 }
 
 #[derive(Debug)]
 struct List {
     known: BTreeMap<Box<str>, Known>,
-    /// Whom everybody is who says nothing, if nobody needs to say anything.
+    /// The user of a connection that has not authenticated, if it need not.
     anybody: Option<Arc<User>>,
 }
 
 #[derive(Debug)]
 struct Known {
     user: Arc<User>,
-    /// The mark of the password that was right last; a hash need not be worked out again for it.
+    /// The mark of the last password that was right, so that it need not be hashed again.
     right: Mutex<Option<hmac::Tag>>,
 }
 
-/// What a name and a password come to.
+/// The result of looking up a name and a password.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
     /// The password is right.
     User(Arc<User>),
-    /// It is not, or there is no such user.
+    /// It is wrong, or there is no such user.
     Wrong,
-    /// Only work can tell: see [`Users::work`].
+    /// Only hashing can tell: see [`Users::work`].
     Unsure,
 }
 
@@ -69,7 +69,7 @@ impl Users {
         }
     }
 
-    /// Others are let in from now on. A password that stays need not be worked out again.
+    /// Replaces the users. A password that stays need not be hashed again.
     pub(crate) fn replace(&self, guests: &Guests<'_>) {
         let new = List::new(guests);
         let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +83,7 @@ impl Users {
         *list = new;
     }
 
-    /// The same user as it is now, after reloads; nothing if it is gone, or has another password.
+    /// The same user after reloads; `None` if it is gone, or has another password.
     pub(crate) fn current(&self, user: &Arc<User>) -> Option<Arc<User>> {
         if Arc::ptr_eq(user, &self.program) {
             return Some(Arc::clone(user));
@@ -100,12 +100,12 @@ impl Users {
         self.list.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who a connection is that has said nothing yet.
+    /// The user of a connection that has not authenticated.
     pub(crate) fn anybody(&self) -> Option<Arc<User>> {
         self.list().anybody.clone()
     }
 
-    /// Whether a password is all that is asked for.
+    /// Whether there is only a password and no other user.
     pub(crate) fn only_default(&self) -> bool {
         let known = &self.list().known;
         known.len() == 1 && known.contains_key(User::DEFAULT)
@@ -115,12 +115,12 @@ impl Users {
         Arc::clone(&self.program)
     }
 
-    /// Whether some password is kept as a hash.
+    /// Whether some password is stored as a hash.
     pub(crate) fn take_work(&self) -> bool {
         self.list().take_work()
     }
 
-    /// The user of this name, for another node that knows who it is.
+    /// The user with this name, for another node that has authenticated it.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<User>> {
         let list = self.list();
         match list.known.get(name) {
@@ -136,7 +136,7 @@ impl Users {
         }
         let list = self.list();
         let Some(known) = list.known.get(name) else {
-            // A stranger is made to wait as a user with a wrong password is, so that nobody learns who is known.
+            // An unknown user has to wait like one with a wrong password, so that nobody learns who is known.
             return match list.take_work() {
                 true => Found::Unsure,
                 false => Found::Wrong,
@@ -152,13 +152,13 @@ impl Users {
         }
     }
 
-    /// Works out whether a password is right; it may take a good part of a second.
+    /// Checks a password by hashing; it may take a good part of a second.
     pub(crate) fn work(&self, name: &str, password: &str) -> Option<Arc<User>> {
         let _one = lock(&self.working);
         let (user, real) = {
             let list = self.list();
             match list.known.get(name) {
-                // Many connections of one user come at once after a start; the first has done the work for all.
+                // After a start many connections of one user come at once; the first has done the work for all.
                 Some(known) if known.remembers(&self.key, password) => {
                     return Some(Arc::clone(&known.user));
                 }
@@ -173,7 +173,7 @@ impl Users {
         if !user.secret.as_ref()?.is(password) || !real {
             return None;
         }
-        // Meanwhile a reload may have changed it.
+        // A reload may have changed it meanwhile.
         let user = self.current(&user)?;
         if let Some(known) = self.list().known.get(name) {
             *lock(&known.right) = Some(hmac::sign(&self.key, password.as_bytes()));
@@ -215,7 +215,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Known {
-    /// Whether this password was right before.
+    /// Whether this is the last password that was right.
     fn remembers(&self, key: &hmac::Key, password: &str) -> bool {
         let right = lock(&self.right);
         let right = right.as_ref();

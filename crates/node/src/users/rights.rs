@@ -1,4 +1,4 @@
-//! Rights: which deeds a user may do to which names. A name is that of a gate or of a once-key; a pattern is a name, or
+//! Rights: which deeds a user may do to which names, of gates and of everything else that is named. A pattern is a name, or
 //! the beginning of names and a `*`.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use testigo_core::{Limits, Refusal, Word};
 
 use crate::wire::refuse;
 
-/// The rights of one user are at most so many.
+/// Cap on rights of one user.
 const RIGHTS_MAX: usize = 256;
 
 /// What can be done to a name.
@@ -20,14 +20,14 @@ pub enum Deed {
     Use,
     /// Create and delete its gate, forget its once-key and its decision.
     Define,
-    /// What concerns the node and others: end their sessions, unblock their connections.
+    /// What concerns the node and others: ending their sessions, unblocking their connections.
     Admin,
 }
 
 impl Deed {
     const ALL: [Deed; 4] = [Deed::Show, Deed::Use, Deed::Define, Deed::Admin];
 
-    /// As the configuration file says it.
+    /// The word in the configuration file.
     pub fn word(self) -> &'static str {
         match self {
             Deed::Show => "show",
@@ -37,7 +37,7 @@ impl Deed {
         }
     }
 
-    /// Whoever may use or define a name may see it; an administrator may do everything.
+    /// A user that may use or define a name may also see it; an administrator may do everything.
     fn includes(self, other: Deed) -> bool {
         self == other || self == Deed::Admin || other == Deed::Show
     }
@@ -64,7 +64,7 @@ pub struct RightsError {
 }
 
 impl Rights {
-    /// Every deed to every name.
+    /// Every deed on every name.
     pub fn all() -> Rights {
         Rights(vec![Right {
             stem: String::new(),
@@ -73,7 +73,7 @@ impl Rights {
         }])
     }
 
-    /// Whether a deed may be done to a name. The node as a whole is the empty name, which only `*` fits.
+    /// Whether a deed may be done to a name. The node as a whole is the empty name, which only `*` matches.
     pub fn allow(&self, deed: Deed, name: &str) -> bool {
         let fits = |right: &Right| match right.open {
             true => name.starts_with(&right.stem),
@@ -88,7 +88,7 @@ impl Rights {
         let word = deed.word();
         let (what, pattern) = match name {
             "" => ("this node", "*"),
-            // To administer is a right over everything.
+            // The right to administer is only given for everything.
             name if deed == Deed::Admin => (name, "*"),
             name => (name, name),
         };
@@ -109,7 +109,7 @@ impl FromStr for Rights {
             .map(str::trim)
             .filter(|part| !part.is_empty())
         {
-            // A name may hold a colon, so the last one counts.
+            // A name may contain a colon, so the last one counts.
             let (pattern, deeds) = part
                 .rsplit_once(':')
                 .ok_or_else(|| bad(format!("{part:?} has no colon")))?;

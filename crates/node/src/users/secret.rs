@@ -1,5 +1,6 @@
-//! What a password is checked against: its salted hash, or itself. A hash is written `$pbkdf2-sha256$i=N$salt$hash`, both
-//! parts in base64, so that whoever reads the configuration file has no password.
+//! What a password is checked against: its salted hash, or the password itself. A hash is written
+//! `$pbkdf2-sha256$i=N$salt$hash`, both parts in base64, so that a reader of the configuration file does not get the
+//! password.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,11 +11,11 @@ use ring::pbkdf2;
 const PREFIX: &str = "$pbkdf2-sha256$";
 /// OWASP's advice for PBKDF2 with SHA-256.
 const ROUNDS: u32 = 600_000;
-/// A check beyond this would take the whole machine.
+/// A check with more rounds would keep the whole machine busy.
 const ROUNDS_MAX: u32 = 10_000_000;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
-/// The longest password that is looked at.
+/// The longest password that is checked.
 pub(crate) const PASSWORD_BYTES_MAX: usize = 1024;
 
 /// What a password is checked against.
@@ -37,22 +38,22 @@ pub struct Hash {
 /// What is wrong with a password or its hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// A password that no client could say.
+    /// No client could send it.
     #[error("the password is empty; set one, or none")]
     Empty,
-    /// Longer than is ever looked at.
+    /// It is longer than any password that is checked.
     #[error("the password has more than {PASSWORD_BYTES_MAX} bytes")]
     Long,
-    /// It begins as a hash and is none.
+    /// It begins like a hash but is not one.
     #[error("this is no hash; `testigo password` makes one")]
     NoHash,
-    /// No randomness.
+    /// There is no randomness.
     #[error("the system gives no random numbers: {0}")]
     NoSalt(String),
 }
 
 impl Secret {
-    /// Reads a value of the configuration file: a hash by its beginning, else the password itself.
+    /// Reads a value of the configuration file: a hash if it begins like one, otherwise the password itself.
     pub fn read(text: &str) -> Result<Secret, SecretError> {
         check(text)?;
         match text.strip_prefix(PREFIX) {
@@ -75,7 +76,7 @@ impl Secret {
         Ok(Secret::Hashed(Hash { rounds, salt, hash }))
     }
 
-    /// Whether this is the password. A hash takes a good part of a second.
+    /// Whether this is the password. With a hash this takes a good part of a second.
     pub(crate) fn is(&self, given: &str) -> bool {
         match self {
             Secret::Plain(password) => same(password.as_bytes(), given.as_bytes()),
@@ -86,7 +87,7 @@ impl Secret {
         }
     }
 
-    /// Whether a check is no work.
+    /// Whether the check needs no hashing.
     pub(crate) fn is_quick(&self) -> bool {
         matches!(self, Secret::Plain(_))
     }
@@ -111,7 +112,7 @@ impl Hash {
     }
 }
 
-/// Compares in a time that does not tell how much of the password was right.
+/// Compares in constant time.
 fn same(password: &[u8], given: &[u8]) -> bool {
     let differences = password
         .iter()
@@ -120,7 +121,7 @@ fn same(password: &[u8], given: &[u8]) -> bool {
     differences == 0 && password.len() == given.len()
 }
 
-/// As the configuration file keeps it; a password itself is not shown.
+/// The form in the configuration file; a plain password is not shown.
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

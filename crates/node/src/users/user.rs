@@ -23,7 +23,7 @@ pub struct UserError(String);
 const NAME_BYTES_MAX: usize = 64;
 
 impl User {
-    /// Whom a password without a user belongs to, and everybody on a node without users.
+    /// The user to whom a password without a name belongs, and everybody on a node without users.
     pub const DEFAULT: &'static str = "default";
 
     /// A user.
@@ -50,8 +50,8 @@ impl User {
         }
     }
 
-    /// The same user; whether its connections must `PRESENT` themselves before they work on flows. A client library that
-    /// connects again by itself does not, and would go on with all of the user's rights instead of the process'.
+    /// The same user; sets whether its connections must `PRESENT` before working on flows. A client library that reconnects
+    /// by itself does not, and would go on with all of the user's rights instead of the process's.
     pub fn presents_first(mut self, first: bool) -> User {
         self.present_first = first;
         self
@@ -67,13 +67,13 @@ impl User {
         &self.name
     }
 
-    /// Whether it may do a deed to a name; the node as a whole is the empty one. Everything that is allowed or not is
-    /// decided here. Whoever may do something to a gate may do it to the election that is called so.
+    /// Whether it may do a deed to a name; the node as a whole is the empty name. Every permission is decided here. A right
+    /// to a gate is also a right to the election of that name.
     pub fn may(&self, deed: Deed, name: &str) -> bool {
         self.rights.allow(deed, bare_name(name))
     }
 
-    /// As [`User::may`]; the refusal says what is missing.
+    /// Like [`User::may`]; the refusal says what is missing.
     pub(crate) fn check(&self, deed: Deed, name: &str) -> Result<(), Refusal> {
         match self.may(deed, name) {
             true => Ok(()),
@@ -81,7 +81,7 @@ impl User {
         }
     }
 
-    /// The user as sessions remember it: nothing for the default one.
+    /// The user as sessions remember it: `None` for the default one.
     pub(crate) fn mark(&self) -> Option<&str> {
         Some(&*self.name).filter(|name| *name != User::DEFAULT)
     }

@@ -1,27 +1,27 @@
-//! Where one command ends and the next begins. A command is an array of bulk strings, in both versions of the protocol,
-//! or a line of text. The codec that writes the replies would also read commands, but it allocates a list for each,
-//! follows nested arrays as deep as they go and believes every length; a door to strangers measures first, and after
-//! measuring nothing is left to decode. The tests hold what is read here against the codec.
+//! Where one command ends and the next begins. A command is an array of bulk strings, in both versions of the protocol, or a
+//! line of text. The codec used in tests to check replies could also read commands, but it allocates a list for each, follows
+//! nested arrays to any depth and trusts every length. A front door for strangers measures first, and then nothing is left to
+//! decode. The tests compare the results with the codec's.
 
 use super::http;
 use super::inline;
 use super::limits::FrameLimits;
 use super::words::RawCommand;
 
-/// Finds commands in a stream of bytes. Its buffers are used again for every command.
+/// Finds commands in a stream of bytes. Its buffers are reused for every command.
 #[derive(Debug, Default)]
 pub(crate) struct Framer {
     ranges: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
 }
 
-/// How far a connection's unfinished command has been read. Whoever keeps the bytes keeps this with them, so that a
-/// command that arrives byte by byte is read once, not again from its start with every byte.
+/// How far a connection's unfinished command has been read. It is kept together with the bytes, so that a command that
+/// arrives byte by byte is read once, not again from its start with every byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Where to go on: at an argument's header, or behind the searched part of a line.
+    /// Where to go on: at an argument's header, or after the searched part of a line.
     at: usize,
-    /// How many arguments are still to come, once the header of the array was read.
+    /// How many arguments are still to come, once the array's header was read.
     left: Option<u64>,
     /// With fewer bytes than this there is nothing new to read.
     needed: usize,
@@ -30,13 +30,13 @@ pub(crate) struct Progress {
 /// What the next bytes of a connection are.
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
-    /// A whole command, and how many bytes it took. One without words means nothing and gets no answer.
+    /// A complete command, and how many bytes it took. One without words means nothing and gets no answer.
     Command(RawCommand<'a>, usize),
     /// The command's end has not arrived.
     Incomplete,
-    /// No command can follow; the sentence says why.
+    /// No command can follow; the text says why.
     Violation(String),
-    /// A line of HTTP: whoever sends it may be a browser that a stranger's page has set to work.
+    /// A line of HTTP: the sender may be a browser that a stranger's page controls.
     Http,
 }
 
@@ -52,7 +52,7 @@ enum Step<T> {
 }
 
 impl Framer {
-    /// Reads the first command of `input`, which is not empty, and of which `progress` was made before.
+    /// Reads the first command of `input`, which is not empty. `progress` says how much of it was read before.
     pub(crate) fn read<'a>(
         &'a mut self,
         input: &'a [u8],
@@ -74,7 +74,8 @@ impl Framer {
             }
         });
         if in_pieces && matches!(step, Step::Done(_)) {
-            // Only now: the places of 65,536 arguments are more than their bytes, for as long as the rest takes to come.
+            // Only now: the ranges of 65,536 arguments take more memory than their bytes, for as long as the rest takes to
+            // arrive.
             *progress = Progress::default();
             step = measure(input, limits, progress, |from, to| ranges.push((from, to)));
         }
@@ -97,7 +98,7 @@ impl Framer {
         limits: &FrameLimits,
         progress: &mut Progress,
     ) -> Frame<'a> {
-        // Browsers can be made to send strangers' bytes in binary protocols too; none of those begins with a word.
+        // Browsers can be made to send strangers' bytes in binary protocols, too; none of those begins with a word.
         match input.first() {
             Some(&TLS_HANDSHAKE) => {
                 return Frame::Violation("this is TLS, and here only plain RESP is spoken".into());
@@ -132,8 +133,8 @@ impl Framer {
     }
 }
 
-/// Measures an array of bulk strings from where it was left, and says where each further string is. Gives the length
-/// of the whole.
+/// Measures an array of bulk strings from where it was left, and reports where each further string is. Returns the length of
+/// the whole.
 fn measure(
     input: &[u8],
     limits: &FrameLimits,
@@ -194,7 +195,7 @@ fn measure(
     Step::Done(progress.at)
 }
 
-/// Reads `<mark><number>\r\n` at an offset: the number (none for -1) and where the next thing begins.
+/// Reads `<mark><number>\r\n` at an offset: the number (`None` for -1) and where the next part begins.
 fn header(input: &[u8], at: usize, mark: u8) -> Step<(Option<u64>, usize)> {
     let rest = &input[at.min(input.len())..];
     match rest.first() {

@@ -1,8 +1,8 @@
-//! HTTP that arrives where RESP is spoken. A page from anywhere can let a browser send a request to any port of this
-//! machine, with a body of the page's choice; read line by line, that body would be commands. The request line always
-//! comes first, so a connection that begins like this is closed before its body is looked at.
+//! HTTP that arrives where RESP is spoken. Any page can make a browser send a request to any port of this machine, with a
+//! body of the page's choice; read line by line, that body would be commands. The request line always comes first, so a
+//! connection that begins like this is closed before its body is looked at.
 
-/// The answer, in the words of whoever asked.
+/// The answer, in HTTP.
 pub(crate) const THIS_IS_RESP: &str = "HTTP/1.1 400 Bad Request\r\n\
     content-type: text/plain; charset=utf-8\r\n\
     connection: close\r\n\
@@ -11,7 +11,7 @@ pub(crate) const THIS_IS_RESP: &str = "HTTP/1.1 400 Bad Request\r\n\
     This is the RESP door of a testigo node. The console and the HTTP API have a port of their own: 7601, unless \
     --http says otherwise.\n";
 
-/// Whether a line is one of HTTP: it ends in `HTTP/…`, begins with `Host:`, or posts something. `GET key` is not.
+/// Whether a line belongs to HTTP: it ends in `HTTP/…`, begins with `Host:`, or posts something. `GET key` does not.
 pub(super) fn is_http(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let mut words = line.split(u8::is_ascii_whitespace);

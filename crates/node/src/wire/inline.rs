@@ -1,6 +1,6 @@
-//! Commands typed on a line, as from telnet: words between blanks, with quotes as the Redis tools write them.
+//! Commands typed on a line, as in telnet: words between blanks, with quotes as the Redis tools write them.
 
-/// Splits a line into words: their text goes to `text`, where each stands in it to `ranges`. False if a quote is not
+/// Splits a line into words: puts their text into `text`, and each word's range in it into `ranges`. False if a quote is not
 /// closed, or is closed in the middle of a word.
 pub(super) fn split(line: &[u8], text: &mut Vec<u8>, ranges: &mut Vec<(u32, u32)>) -> bool {
     let mut rest = line;

@@ -1,35 +1,35 @@
-//! What a connection may cost. Every bound is checked before memory is spent on what exceeds it.
+//! What a connection may cost. Every limit is checked before memory is spent on what exceeds it.
 
 use std::fmt;
 
 use testigo_core::Limits;
 
-/// The limits of the RESP door.
+/// The limits of the RESP front door.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireLimits {
     /// Open connections; one more is told so and closed.
     pub connections: usize,
-    /// Bytes of one command, its headers included, and of unread answers, before AUTH.
+    /// Bytes of one command, including its headers, and of unread answers, before AUTH.
     pub preauth_frame_bytes: usize,
-    /// Arguments of one command, its name included, before AUTH.
+    /// Arguments of one command, including its name, before AUTH.
     pub preauth_arguments: usize,
-    /// How long a connection may take to authenticate, the handshake of TLS included.
+    /// How long a connection may take to authenticate, including the TLS handshake.
     pub preauth_ms: u64,
     /// Bytes of all connections' unfinished commands together; beyond it the oldest ones are closed.
     pub unfinished_bytes: usize,
-    /// Bytes of one command, headers included.
+    /// Bytes of one command, including headers.
     pub frame_bytes: usize,
-    /// Arguments of one command, its name included.
+    /// Arguments of one command, including its name.
     pub arguments: usize,
     /// Bytes of one argument.
     pub argument_bytes: usize,
     /// Bytes of a command typed on one line.
     pub inline_bytes: usize,
-    /// Bytes of unread replies from which on a connection's commands wait until its client reads.
+    /// With more bytes of unread replies, a connection's commands wait until its client reads.
     pub output_bytes_soft: usize,
-    /// Bytes of unread replies and events at which the connection is closed.
+    /// With more bytes of unread replies and events, the connection is closed.
     pub output_bytes: usize,
-    /// Bytes of all connections' unread replies and events together; beyond it those that read slowest are closed.
+    /// Bytes of all connections' unread replies and events together; beyond it the slowest readers are closed.
     pub output_bytes_total: usize,
     /// Changes of one connection that may wait for the log; its further commands wait until these are answered.
     pub changes_under_way: usize,
@@ -37,17 +37,17 @@ pub struct WireLimits {
     pub subscriptions: usize,
     /// Rows of one `GATE LIST` or `SESSION LIST`.
     pub list_rows: usize,
-    /// How long the greetings of TLS may take.
+    /// How long the TLS handshake may take.
     pub handshake_ms: u64,
-    /// How long a wrong password is not answered.
+    /// How long the answer to a wrong password is held back.
     pub password_delay_ms: u64,
     /// Wrong passwords after which a connection is closed.
     pub password_tries: usize,
-    /// The longest that passwords for one user from one address are not looked at after wrong ones.
+    /// The longest time for which passwords for one user from one address are not checked after wrong ones.
     pub password_wait_ms: u64,
-    /// Pairs of an address and a user whose wrong passwords are remembered.
+    /// Pairs of address and user whose wrong passwords are remembered.
     pub password_pairs: usize,
-    /// Hashed passwords that may wait to be worked out.
+    /// Hashed passwords that may wait to be checked.
     pub password_queue: usize,
     /// Bytes of a connection's name, library name or library version.
     pub client_text_bytes: usize,
@@ -63,7 +63,7 @@ impl Default for WireLimits {
             unfinished_bytes: 32 << 20,
             frame_bytes: 4 << 20,
             arguments: 65_536,
-            // A body that is a little too long is a mistake that is answered, and does not end the connection.
+            // A body that is a little too long is a mistake that gets an answer, and does not end the connection.
             argument_bytes: 4 * Limits::BODY_BYTES,
             inline_bytes: 64 << 10,
             output_bytes_soft: 1 << 20,
@@ -83,7 +83,7 @@ impl Default for WireLimits {
     }
 }
 
-/// A limit as its name and its value, as it is told to whoever exceeds it.
+/// A limit's name and value, for a client that exceeds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) name: &'static str,
@@ -106,7 +106,7 @@ pub(crate) struct FrameLimits {
 }
 
 impl WireLimits {
-    /// The limits of a connection of which it is known who it is.
+    /// The limits of a connection whose user is known.
     pub(crate) fn of_users(&self) -> FrameLimits {
         let limit = |name, most| Limit { name, most };
         FrameLimits {

@@ -1,6 +1,6 @@
-//! Replies and events as bytes. What version 3 of the protocol knows and version 2 does not (maps, pushes, a null of its
-//! own) is decided here and nowhere else. They are written straight into what a connection is sent: the codec builds a
-//! frame of its own first, which every answer would pay for; in the tests it reads what is written here.
+//! Replies and events as bytes. What version 3 of the protocol has and version 2 lacks (maps, pushes, a null of its own) is
+//! decided here and nowhere else. They are written straight into a connection's output: the codec would first build a frame
+//! of its own, at a cost for every answer. In the tests the codec reads what is written here.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,9 @@ pub(crate) enum Reply {
     /// A number with a fraction; in version 2 a text.
     Real(f64),
     Text(Bytes),
-    /// A name, shared with whoever bears it.
+    /// A name, shared with its bearer.
     Name(Name),
-    /// A queue's whole name, `flow/queue`.
+    /// A queue's full name, `flow/queue`.
     QueueName {
         flow: Name,
         queue: Name,
@@ -39,9 +39,9 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// A map; in version 2 an array of keys and values in turn.
     Map(Vec<(&'static str, Reply)>),
-    /// Something that nobody asked for just now; in version 2 an array.
+    /// Something that the client did not just ask for; in version 2 an array.
     Push(Vec<Reply>),
-    /// Bytes that are not RESP, for somebody who does not speak it.
+    /// Bytes that are not RESP, for a client that does not speak it.
     Raw(&'static str),
 }
 
@@ -74,7 +74,7 @@ impl From<Refusal> for Reply {
     }
 }
 
-/// Appends a reply to what a connection is to be sent.
+/// Appends a reply to a connection's output.
 pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
     let resp3 = protocol == Protocol::Resp3;
     match reply {
@@ -104,7 +104,7 @@ pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
     }
 }
 
-/// An error is one line, whatever a client has put into a name that it quotes.
+/// An error is one line, whatever a client has put into a name that the error quotes.
 fn one_line(error: &str) -> Cow<'_, str> {
     match error.contains(|c: char| c.is_control()) {
         true => error.replace(|c: char| c.is_control(), " ").into(),
@@ -112,21 +112,21 @@ fn one_line(error: &str) -> Cow<'_, str> {
     }
 }
 
-/// What an array of so many begins with.
+/// The head of an array of this many items.
 pub(crate) fn array_head(items: usize) -> BytesMut {
     let mut head = BytesMut::new();
     length(b'*', items, &mut head);
     head
 }
 
-/// What a text of so many bytes begins with.
+/// The head of a text of this many bytes.
 pub(crate) fn text_head(bytes: usize) -> BytesMut {
     let mut head = BytesMut::new();
     length(b'$', bytes, &mut head);
     head
 }
 
-/// What a map of so many pairs begins with.
+/// The head of a map of this many pairs.
 pub(crate) fn map_head(pairs: usize, protocol: Protocol) -> BytesMut {
     let mut head = BytesMut::new();
     begin_map(pairs, protocol, &mut head);
@@ -160,7 +160,7 @@ fn blob(data: &[u8], out: &mut BytesMut) {
     blob_of(&[data], out);
 }
 
-/// A blob that is made of these, one after the other.
+/// A blob of these parts, one after the other.
 fn blob_of(parts: &[&[u8]], out: &mut BytesMut) {
     let bytes = parts.iter().map(|part| part.len()).sum();
     out.reserve(bytes + BLOB_OVERHEAD_BYTES);
@@ -178,7 +178,7 @@ fn many(kind: u8, items: &[Reply], protocol: Protocol, out: &mut BytesMut) {
     }
 }
 
-/// What a blob's length and its line ends take at most, and a short answer beside it.
+/// The most that a blob's length and line ends take, plus a short answer.
 const BLOB_OVERHEAD_BYTES: usize = 64;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The words of a command: first its name, then what its own syntax says. A word is bytes until somebody needs text or
-//! a number; whoever asks for a word that is missing or wrong gets the refusal that the client is sent.
+//! The words of a command: first its name, then its own syntax. A word is bytes until it is needed as text or a number; if it
+//! is missing or wrong, the caller gets the refusal for the client.
 
 use serde::{Deserialize, Serialize};
 use testigo_core::{Refusal, Word};
 
-/// A whole command as it arrived.
+/// A complete command as it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCommand<'a> {
     bytes: &'a [u8],
@@ -16,7 +16,7 @@ impl<'a> RawCommand<'a> {
         RawCommand { bytes, ranges }
     }
 
-    /// How many words there are, the name included.
+    /// How many words there are, including the name.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -34,7 +34,7 @@ impl<'a> RawCommand<'a> {
         }
     }
 
-    /// Kept for later, or for another node.
+    /// A copy to keep for later, or for another node.
     pub(crate) fn to_kept(self) -> KeptCommand {
         let words = (0..self.len()).filter_map(|at| self.word(at));
         KeptCommand::of(words)
@@ -46,7 +46,7 @@ impl<'a> RawCommand<'a> {
     }
 }
 
-/// A whole command that owns its words.
+/// A complete command that owns its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptCommand {
     bytes: Vec<u8>,
@@ -64,13 +64,13 @@ impl KeptCommand {
         line
     }
 
-    /// As it arrived. A word outside of the bytes, which only a liar sends, is none.
+    /// The command as it arrived. A range outside of the bytes, which only a liar sends, is no word.
     pub(crate) fn raw(&self) -> RawCommand<'_> {
         RawCommand::new(&self.bytes, &self.ranges)
     }
 }
 
-/// A walk over the words of a command.
+/// Walks over the words of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
     line: RawCommand<'a>,
@@ -89,13 +89,13 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// The word behind so many others, as text.
+    /// The word after `skipped` others, as text.
     pub(crate) fn nth_text(mut self, skipped: usize) -> Option<&'a str> {
         self.at += skipped;
         std::str::from_utf8(self.next_bytes()?).ok()
     }
 
-    /// The next word as text; `what` says in the refusal what it was to be.
+    /// The next word as text; `what` names it in the refusal.
     pub(crate) fn text(&mut self, what: &str) -> Result<&'a str, Refusal> {
         let word = self
             .next_bytes()
@@ -112,7 +112,7 @@ impl<'a> Words<'a> {
             .map_err(|_| bad_arg(format!("{what} {word} is too large")))
     }
 
-    /// The next word, which is to be a number. A keyword stands before its number: that was there.
+    /// The next word, which should be a number. After a keyword, the refusal of a missing number names the keyword.
     fn number_word(&mut self, what: &str) -> Result<&'a str, Refusal> {
         let keyword = what.bytes().all(|byte| byte.is_ascii_uppercase());
         if keyword && self.left() == 0 {
@@ -128,18 +128,18 @@ impl<'a> Words<'a> {
             .map_err(|_| bad_arg(format!("{what} {word:?} is not a whole number of 64 bits")))
     }
 
-    /// The whole command, to be carried out later.
+    /// A copy of the whole command, to be carried out later.
     pub(crate) fn kept(&self) -> KeptCommand {
         self.line.to_kept()
     }
 
-    /// As [`Words::number`], for what has at most 32 bits.
+    /// Like [`Words::number`], for at most 32 bits.
     pub(crate) fn small_number(&mut self, what: &str) -> Result<u32, Refusal> {
         let number = self.number(what)?;
         u32::try_from(number).map_err(|_| bad_arg(format!("{what} {number} is too large")))
     }
 
-    /// Takes the next word if it is this keyword, in whatever case.
+    /// Takes the next word if it is this keyword, in upper or lower case.
     pub(crate) fn keyword(&mut self, keyword: &str) -> bool {
         let found = self
             .line
@@ -149,7 +149,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Refuses if words are left over.
+    /// Refuses if words are left.
     pub(crate) fn end(&self) -> Result<(), Refusal> {
         match self.line.word(self.at) {
             None => Ok(()),
@@ -157,7 +157,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The refusal of a word that has no place here.
+    /// The refusal of a word that is not allowed here.
     pub(crate) fn unexpected(&self, word: &[u8]) -> Refusal {
         let name = self.line.word(0).unwrap_or_default();
         bad_arg(format!(
@@ -168,7 +168,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A word for an error message: short, and text whatever it was.
+/// A word for an error message: shortened, and converted to text.
 pub(crate) fn shown(word: &[u8]) -> String {
     String::from_utf8_lossy(&word[..word.len().min(64)]).into_owned()
 }

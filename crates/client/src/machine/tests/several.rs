@@ -1,4 +1,4 @@
-//! Several nodes to connect to: what moves on to the next, what is repeated there, and what stays unknown.
+//! Several nodes to connect to: when the client moves on to the next, what it repeats there, and what stays unknown.
 
 use super::super::*;
 use super::stage::{Stage, TTL, number, ok, resumed, text};
@@ -133,7 +133,7 @@ fn an_answer_lost_with_its_node_stays_unknown() {
     );
 }
 
-/// Case T, ghost home: a node that is cut off from the others must not keep a client believing.
+/// Case T, ghost home: a node that is cut off from the others must not make a client believe that its session lives.
 #[test]
 fn a_sign_of_life_that_the_node_cannot_serve_confirms_nothing() {
     for nodes in [1, NODES] {

@@ -66,7 +66,7 @@ fn every_resume_has_a_higher_number() {
         stage.break_and_reconnect();
         let resume = format!("SESSION RESUME 77 SERIAL {serial} SLOTS 2 ports 3 70 ports 8 71");
         assert_eq!(stage.sent(), ["HELLO 3".to_owned(), resume]);
-        // Now and then it is taken up, and now and then it is not.
+        // Sometimes the resume succeeds, sometimes it does not.
         if serial == 2 {
             stage.answer(Value::Null);
             stage.answer(resumed(&[], &[]));
@@ -91,7 +91,7 @@ fn a_take_without_an_answer_is_asked_again_and_claims_nothing() {
         ["SESSION RESUME 77 SERIAL 1 SLOTS 0", again]
     );
     stage.answer(number(5));
-    // Whoever asked has gone away: what it gets goes back.
+    // The caller has gone away: what it gets is given back.
     stage.machine.cancel(stage.now, call);
     assert_eq!(stage.sent(), ["CANCEL 5"]);
     stage.push(slots(5, &[("3", 70)]));
@@ -108,7 +108,7 @@ fn a_node_without_a_majority_keeps_slots_and_loses_gates() {
     stage.push(grant(2, 5, None));
     stage.effects();
     let refusal = "UNAVAILABLE this node does not hear from a majority of its cluster";
-    // It answers, and speaks for nothing but the slots, for longer than the session may be silent.
+    // It answers, and speaks only for the slots, for longer than the session may be silent.
     for _ in 0..10 {
         let due = stage.machine.timeout().expect("something is due");
         stage.now = stage.now.max(due);
@@ -133,7 +133,7 @@ fn a_node_without_a_majority_keeps_slots_and_loses_gates() {
     let slot = entered[0].standing;
     assert_eq!(standing::state(stage.now, &session, &slot), State::Held);
     assert_eq!(stage.state(), State::Lost, "for its gates");
-    // When it does not answer, either, the slots are lost as well.
+    // If it does not answer either, the slots are lost as well.
     let end = stage.now + 2 * TTL;
     stage.pass_in_silence(end);
     stage.effects();
@@ -157,7 +157,7 @@ fn resumed_with(slots: &[(&str, i64)]) -> Value {
     Value::Map(fields)
 }
 
-/// Refuses all signs of life for so many of them.
+/// Refuses this many signs of life.
 fn refuse_pings(stage: &mut Stage, pings: usize) {
     for _ in 0..pings {
         let due = stage.machine.timeout().expect("something is due");
@@ -169,7 +169,7 @@ fn refuse_pings(stage: &mut Stage, pings: usize) {
     }
 }
 
-/// How a hold stands after what was told, if anything was.
+/// A hold's standing after what was reported, if anything was.
 fn told(effects: &[Effect], entered: &Entered) -> HoldStanding {
     let told = effects.iter().rev().find_map(|effect| match effect {
         Effect::Hold(hold, standing) if *hold == entered.hold => Some(*standing),
@@ -183,7 +183,7 @@ fn a_node_without_a_majority_speaks_only_for_the_slots_that_it_owns() {
     let (mut stage, entered) = with_two();
     stage.break_and_reconnect();
     stage.answer(Value::Null);
-    // Another node took the session up, which owns one of them; or this one does, and a third one has the other.
+    // Another node that owns one of them has resumed the session; or this node has, and a third one owns the other.
     stage.answer(resumed_with(&[("8", 71)]));
     stage.sent();
     refuse_pings(&mut stage, 10);
@@ -207,7 +207,7 @@ fn a_session_whose_slots_are_of_other_nodes_leaves_one_without_a_majority() {
     stage.effects();
     refuse_pings(&mut stage, 1);
     assert_eq!(stage.effects(), [Effect::Disconnect, Effect::Connect]);
-    // One that has nothing but slots of this node stays: no other can speak for them.
+    // A session that has only slots of this node stays: no other node can speak for them.
     let (mut stage, _) = with_two_among(2);
     refuse_pings(&mut stage, 1);
     assert_eq!(stage.effects(), []);

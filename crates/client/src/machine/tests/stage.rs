@@ -1,4 +1,4 @@
-//! The stage of the machine's tests: a node that says what the test wants, and a clock that the test moves.
+//! The stage for the machine's tests: a node that says what the test wants, and a clock that the test moves.
 
 use super::super::*;
 use crate::refusal::Refusal;
@@ -33,7 +33,7 @@ impl Stage {
         Stage::among(1)
     }
 
-    /// A machine with so many nodes to connect to.
+    /// A machine with this many nodes to connect to.
     pub(super) fn among(nodes: usize) -> Stage {
         let start = Instant::now();
         Stage {
@@ -130,7 +130,7 @@ impl Stage {
         lines.iter().map(|line| line.join(" ")).collect()
     }
 
-    /// What came of it, how the session stands apart.
+    /// The effects, with the session's standing kept apart.
     pub(super) fn effects(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while let Some(effect) = self.machine.effect() {
@@ -156,7 +156,7 @@ impl Stage {
         self.machine.tick(self.now);
     }
 
-    /// Passes time in steps of what the machine asks for, until `end`, with nobody answering.
+    /// Advances time to each of the machine's deadlines until `end`, with nobody answering.
     pub(super) fn pass_in_silence(&mut self, end: Instant) {
         while let Some(due) = self.machine.timeout().filter(|due| *due <= end) {
             self.now = self.now.max(due);

@@ -1,5 +1,5 @@
-//! What the log says about jobs and flows moves the books here: lines come and go with their queues, and a job that lies
-//! somewhere new is offered there.
+//! How the log moves the books of jobs and flows: lines come and go with their queues, and a job in a new place is offered
+//! there.
 
 use super::Line;
 use crate::command::WaitEnd;
@@ -11,7 +11,7 @@ use crate::replicated::{JobOutcome, Replicated, Spot};
 use crate::wait::Ticket;
 
 impl Local {
-    /// The lines of a node that starts: all jobs wait.
+    /// Sets up the lines of a node that starts: all jobs wait.
     pub(in crate::local) fn line_up(&mut self, replicated: &Replicated) {
         for (id, queue) in replicated.queues() {
             let line = Line::new(queue, !self.hands.guarded);
@@ -24,7 +24,7 @@ impl Local {
         }
     }
 
-    /// A flow was applied or deleted: the lines are those of its queues again.
+    /// A flow was applied or deleted: adjusts the lines to its queues.
     pub(in crate::local) fn follow_flow(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
         let lines = self.hands.lines.keys();
         let gone: Vec<QueueId> = lines
@@ -54,7 +54,7 @@ impl Local {
         }
     }
 
-    /// A take that waits for no queue any more ends.
+    /// Ends takes that no longer wait for any queue.
     fn end_takers_of(&mut self, queue: QueueId, tickets: Vec<Ticket>, out: &mut Vec<Event>) {
         for ticket in tickets {
             let Some(taker) = self.hands.takers.get_mut(&ticket) else {
@@ -75,9 +75,9 @@ impl Local {
         outcomes: &[JobOutcome],
         out: &mut Vec<Event>,
     ) {
-        // Where somebody waits.
+        // Queues in which somebody waits.
         let mut wanted = Vec::new();
-        // Of a unit of work only the last place of a job counts; where it was before it was held here.
+        // In a unit of work only a job's last place counts; where it was before the unit, it was held here.
         for outcome in outcomes {
             match outcome {
                 JobOutcome::Created { job } => {
@@ -117,7 +117,7 @@ impl Local {
         self.serve_takers(replicated, &wanted, out);
     }
 
-    /// A job is no longer where it was: not in hands, not in that line.
+    /// Takes a job from where it was: out of its holder's hands and out of its line.
     fn lift(&mut self, replicated: &Replicated, id: JobId, was: Spot) {
         self.take_from(id);
         if let Ok(job) = replicated.job(id)
@@ -127,7 +127,7 @@ impl Local {
         }
     }
 
-    /// A job that comes from another queue is taken under a higher attempt than it was held under there.
+    /// A job from another queue is taken under a higher attempt than any that it had there.
     fn lift_attempts(
         &mut self,
         replicated: &Replicated,
@@ -147,7 +147,7 @@ impl Local {
         }
     }
 
-    /// A job waits where the log says.
+    /// Puts a job in the line where the log says it waits.
     fn place(&mut self, replicated: &Replicated, id: JobId, wanted: &mut Vec<QueueId>) {
         if let Ok(job) = replicated.job(id)
             && self.stand_in_line(job)

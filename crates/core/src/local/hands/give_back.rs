@@ -1,4 +1,4 @@
-//! How a job leaves somebody's hands: given back, on its way through the log, or by the end of its session.
+//! How a job leaves its holder: given back, through the log, or by the end of its session.
 
 use super::{Held, LaidDown};
 use crate::command::{Answer, Taken};
@@ -10,7 +10,7 @@ use crate::replicated::Replicated;
 use crate::session::{SessionId, SessionKey};
 
 impl Local {
-    /// A job that a session holds waits again, where it was.
+    /// Puts a held job back where it waited.
     pub(in crate::local) fn give_back(
         &mut self,
         session: SessionId,
@@ -25,8 +25,8 @@ impl Local {
         Ok(Answer::Done)
     }
 
-    /// As [`Local::give_back`], for a holder that will not hear of the job again: if it is on its way and the log refuses that,
-    /// it waits again.
+    /// Like [`Local::give_back`], for a holder that will not hear of the job again: if the job is on its way and the log
+    /// refuses the change, it waits again.
     pub(crate) fn leave_job(
         &mut self,
         session: SessionId,
@@ -41,12 +41,12 @@ impl Local {
         let own = held.filter(|held| (held.holder, held.attempt) == (Some(s), taken.attempt));
         match own.map(|held| held.settling) {
             Some(true) => self.forget_job(s, taken.job),
-            // What is over is over.
+            // If the hold is over already, nothing is left to do.
             _ => drop(self.give_back(session, replicated, taken, out)),
         }
     }
 
-    /// Gives back everything that a session has in hand, except what settles.
+    /// Gives back everything that a session has in hand, except jobs that are settling.
     pub(in crate::local) fn give_back_all(
         &mut self,
         session: SessionId,
@@ -62,7 +62,7 @@ impl Local {
         Ok(Answer::Done)
     }
 
-    /// Takes jobs out of whatever hands they are in: all wait again.
+    /// Takes jobs from whoever holds them: all wait again.
     fn offer_all(&mut self, replicated: &Replicated, jobs: &[JobId], out: &mut Vec<Event>) {
         let mut wanted = Vec::new();
         for id in jobs {
@@ -76,7 +76,7 @@ impl Local {
         self.serve_takers(replicated, &wanted, out);
     }
 
-    /// The node stops: nobody holds a job any more, and nobody died. What settles is left to the log.
+    /// The node stops: nobody holds a job any more, and no death is counted. Jobs that are settling are left to the log.
     pub fn lay_down(&mut self) {
         let held = self.hands.held.iter();
         let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
@@ -155,8 +155,8 @@ impl Local {
         Ok(Answer::Reserved(attempt))
     }
 
-    /// What was wanted of a job was refused by the log: it is held as before, unless its holder is gone meanwhile. That
-    /// is a death, which the log is to know of.
+    /// The log has refused a change of a job: it is held as before. If its holder has gone meanwhile, that is a death, which
+    /// the log must know of.
     pub(in crate::local) fn withdraw_job(
         &mut self,
         replicated: &Replicated,
@@ -178,12 +178,13 @@ impl Local {
             out.push(Event::Died { jobs });
             return Ok(Answer::Done);
         }
-        // An administrator's: it waits again.
+        // An administrator's job: it waits again.
         self.offer_all(replicated, &[job], out);
         Ok(Answer::Done)
     }
 
-    /// All that an ending session holds. What settles is settled by the log; for the rest the log is asked to note a death.
+    /// Lets go of all that an ending session holds. The log decides on jobs that are settling; for the others it is asked to
+    /// note a death.
     pub(in crate::local) fn hands_down(&mut self, s: SessionKey, out: &mut Vec<Event>) {
         let mut died = Vec::new();
         for job in std::mem::take(&mut self.sessions[s].jobs) {
@@ -201,7 +202,7 @@ impl Local {
         }
     }
 
-    /// Strikes a job out of its holder's books.
+    /// Removes a job from its holder's books.
     pub(super) fn take_from(&mut self, job: JobId) {
         if let Some(held) = self.hands.held.remove(&job)
             && let Some(s) = held.holder
@@ -218,7 +219,7 @@ impl Local {
         }
     }
 
-    /// The job goes on to settle without its holder.
+    /// The job continues to settle without its holder.
     fn forget_job(&mut self, s: SessionKey, job: JobId) {
         self.sessions[s].jobs.retain(|other| *other != job);
         if let Some(held) = self.hands.held.get_mut(&job) {

@@ -1,4 +1,4 @@
-//! A queue's line: the jobs that wait in the order in which they are taken, and the takers that wait for one.
+//! A queue's line: the waiting jobs, in the order in which they are taken, and the takers that wait for one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::wait::Ticket;
 /// The line of one queue.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Where its attempts come from.
+    /// The shard whose number its attempts are made from.
     pub(super) shard: Shard,
     pub(super) order: QueueOrder,
-    /// Whether this node hands jobs out of it.
+    /// Whether this node hands out its jobs.
     pub(super) open: bool,
     waiting: BTreeSet<(Rank, JobId)>,
     /// In order of arrival.
     pub(super) takers: BTreeSet<Ticket>,
 }
 
-/// Where a job stands in a line: this one module is all that knows about order.
+/// Where a job stands in a line: only this module knows about order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     class: u32,
@@ -31,8 +31,8 @@ struct Rank {
     place: u64,
 }
 
-/// Where a job stands in its queue's line, which means something in one order only. It is the job's own for as long as it
-/// lies in the queue and the order stays, also while it is in hands; written and read as a text.
+/// Where a job stands in its queue's line, valid for one order only. The job keeps it for as long as it lies in the queue and
+/// the order stays, even while it is held. It is written and read as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     order: QueueOrder,
@@ -41,12 +41,12 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// Which job stands there.
+    /// The job at this place.
     pub fn job(&self) -> JobId {
         self.job
     }
 
-    /// The order in which it is a place.
+    /// The order in which this is a place.
     pub fn order(&self) -> QueueOrder {
         self.order
     }
@@ -111,7 +111,7 @@ impl Line {
         self.waiting.contains(&(rank, job.id))
     }
 
-    /// Takes a job out that stands at a place, which may not be its present one any more. False if it is not there.
+    /// Removes a job from a place, which may no longer be its present one. False if it is not there.
     pub(super) fn remove(&mut self, job: &Job, place: u64) -> bool {
         let rank = Rank::of(self.order, job, place);
         self.waiting.remove(&(rank, job.id))
@@ -121,7 +121,8 @@ impl Line {
         self.waiting.pop_first().map(|(_, job)| job)
     }
 
-    /// The jobs that wait behind a place, the next one first, each with its own. None if the place is one of another order.
+    /// The jobs that wait behind a place, the next one first, each with its own place. `None` if the place belongs to another
+    /// order.
     pub(super) fn iter_after(
         &self,
         after: Option<&LinePlace>,
@@ -140,7 +141,7 @@ impl Line {
         }))
     }
 
-    /// The jobs that wait, the next one first.
+    /// The waiting jobs, the next one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = JobId> {
         self.waiting.iter().map(|(_, job)| *job)
     }

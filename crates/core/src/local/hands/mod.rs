@@ -1,9 +1,9 @@
-//! Who has which job in hand, and who waits for one: the local half of queues. A take is decided here at memory speed
-//! and never logged. Everything durable is the replicated half's, which this one reads and follows.
+//! Who has which job in hand, and who waits for one: the local half of queues. A take is decided here at memory speed and
+//! never logged. Everything durable is up to the replicated half, which this one reads and follows.
 //!
-//! A job is in exactly one of three conditions. It *waits* in its queue's line; it is *held* by a session under an
-//! attempt number; or it is *settling*: what its holder wants is on its way through the log, and until the log has
-//! spoken nobody else gets it.
+//! A job is in exactly one of three states. It *waits* in its queue's line; it is *held* by a session under an attempt
+//! number; or it is *settling*: its holder's change is on its way through the log, and until the log has decided nobody else
+//! gets the job.
 
 mod follow;
 mod give_back;
@@ -33,9 +33,9 @@ pub(super) struct Hands {
     lines: FxHashMap<QueueId, Line>,
     held: FxHashMap<JobId, Held>,
     takers: BTreeMap<Ticket, Taker>,
-    /// Among others: a line hands out only once it is said to be open.
+    /// Set in a cluster: a line hands out only after it was opened.
     guarded: bool,
-    /// What guests have in hand no longer; their homes are to know.
+    /// Jobs that guests no longer have; their homes must be told.
     laid: Vec<LaidDown>,
     pub(super) counters: JobCounters,
 }
@@ -43,13 +43,13 @@ pub(super) struct Hands {
 /// A job that does not wait.
 #[derive(Debug)]
 struct Held {
-    /// Nobody's when its session has ended or an administrator reserved it.
+    /// `None` if its session has ended or an administrator has reserved it.
     holder: Option<SessionKey>,
     attempt: Fence,
     since: u64,
-    /// On its way through the log.
+    /// Whether a change of it is on its way through the log.
     settling: bool,
-    /// Its session ended meanwhile: if the log refuses what was wanted, that was a death.
+    /// Whether its session ended meanwhile: if the log refuses the change, that was a death.
     orphan: bool,
 }
 
@@ -62,7 +62,7 @@ struct Taker {
     since: u64,
 }
 
-/// What happened to jobs so far, for metrics.
+/// Counts of what happened to jobs, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounters {
     /// Jobs created.

@@ -1,6 +1,6 @@
-//! Queues of several nodes. Every node knows the lines of all queues, because they follow the log; only a queue's owner hands
-//! out of its line, and only once it knows who has a job of it in hand. When a queue gets another owner, the former one
-//! puts everything back into the line, and the homes of those who hold jobs report to the new one.
+//! Queues of several nodes. Every node knows the lines of all queues, because they follow the log. Only a queue's owner hands
+//! out jobs, and only once it knows who has a job of the queue in hand. When a queue gets another owner, the former one puts
+//! everything back in line, and the homes of the holders report to the new one.
 
 use super::Held;
 use crate::event::Event;
@@ -12,7 +12,7 @@ use crate::replicated::Replicated;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// A job in hand as it is written down in two places: in the books of the queue's owner and in the table of the home.
+/// A job in hand that is recorded twice: in the books of the queue's owner and in the table of the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakeCopy {
     pub session: SessionId,
@@ -20,11 +20,11 @@ pub(crate) struct TakeCopy {
     pub attempt: Fence,
     /// When it was taken.
     pub since: u64,
-    /// The shard of the queue in which it lies.
+    /// The shard of the job's queue.
     pub shard: Shard,
 }
 
-/// Somebody whose home is elsewhere has a job in hand no longer.
+/// A session whose home is elsewhere no longer has a job in hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaidDown {
     pub session: SessionId,
@@ -33,7 +33,7 @@ pub(crate) struct LaidDown {
 }
 
 impl Local {
-    /// The lines of a node among others: none hands anything out before [`Local::open_lines`] says so.
+    /// Sets up a cluster node's lines: none hands anything out before [`Local::open_lines`] says so.
     pub(crate) fn guard_lines(&mut self, replicated: &Replicated) {
         self.hands.guarded = true;
         self.line_up(replicated);
@@ -57,7 +57,7 @@ impl Local {
         self.serve_takers(replicated, &opened, out);
     }
 
-    /// Without a lease nothing is granted and nothing handed out; with one again, whatever waited for it is.
+    /// Without a lease nothing is granted and nothing handed out; with one again, those who waited are served.
     pub(crate) fn freeze(&mut self, frozen: bool, replicated: &Replicated, out: &mut Vec<Event>) {
         if std::mem::replace(&mut self.frozen, frozen) && !frozen {
             self.serve_all_takers(replicated, out);
@@ -65,14 +65,14 @@ impl Local {
         }
     }
 
-    /// Shards of this node have further numbers. While their fences were used up, some may have waited.
+    /// Shards of this node have new numbers. Some requests may have waited for fences.
     pub(crate) fn renewed(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
         self.serve_all_takers(replicated, out);
         self.advance_all(self.now, out);
     }
 
-    /// Another node owns these shards now: nobody holds or awaits a job there as far as this one is concerned. Gives who held
-    /// which, and the takes that waited there.
+    /// Another node owns these shards now: as far as this one is concerned, nobody holds or awaits a job there. Returns who
+    /// held which job, and the takes that waited there.
     pub(crate) fn vacate_lines(
         &mut self,
         replicated: &Replicated,
@@ -93,7 +93,7 @@ impl Local {
                 self.stand_in_line(record);
             }
         }
-        // They are where the log, or the new owner, says.
+        // The log, or the new owner, knows where they are.
         self.hands.laid.clear();
         let lines = self.hands.lines.values().filter(|line| gone(line.shard));
         let mut tickets: Vec<Ticket> = lines.flat_map(|line| line.takers.clone()).collect();
@@ -117,7 +117,7 @@ impl Local {
         })
     }
 
-    /// What a session has in hand here and is not on its way through the log.
+    /// What a session has in hand here, except jobs on their way through the log.
     pub(crate) fn takes_of(&self, replicated: &Replicated, session: SessionId) -> Vec<TakeCopy> {
         let jobs = self.jobs_of(session).into_iter();
         let jobs = jobs.filter(|held| !held.settling);
@@ -128,7 +128,7 @@ impl Local {
         .collect()
     }
 
-    /// Puts a job into hands as its holder's home says. Of two holders the one with the higher attempt keeps it.
+    /// Gives a job to a session, as the session's home says. Of two holders the one with the higher attempt keeps it.
     pub(crate) fn install_take(&mut self, replicated: &Replicated, take: &TakeCopy) {
         let Ok(job) = replicated.job(take.job) else {
             return;
@@ -155,7 +155,7 @@ impl Local {
         self.sessions[s].jobs.push(take.job);
     }
 
-    /// Ends all takes of a session that wait, without a word.
+    /// Ends all waiting takes of a session without telling anybody.
     pub(crate) fn forget_takes(&mut self, session: SessionId) -> Vec<Ticket> {
         let Ok(s) = self.session(session) else {
             return Vec::new();
@@ -167,7 +167,7 @@ impl Local {
         tickets
     }
 
-    /// Which guests have a job in hand no longer, since the last time.
+    /// The jobs that guests no longer have in hand, since the last call.
     pub(crate) fn take_laid(&mut self) -> Vec<LaidDown> {
         std::mem::take(&mut self.hands.laid)
     }

@@ -1,5 +1,5 @@
-//! Taking a job: at once if one waits, else in line behind earlier takers. The first of the named queues that has a job
-//! gives it; a job that arrives goes to the taker that has waited longest.
+//! Taking a job: at once if one waits, otherwise in line behind earlier takers. The first of the named queues that has a job
+//! provides it; a job that arrives goes to the taker that has waited longest.
 
 use super::{Held, Taker};
 use crate::command::{Answer, Settled, Take, Taken, WaitEnd};
@@ -15,7 +15,7 @@ use crate::timer::Target;
 use crate::wait::Ticket;
 
 impl Local {
-    /// Takes a job for a session, or lets it wait for one.
+    /// Takes a job for a session, or waits for one.
     pub(in crate::local) fn take_job(
         &mut self,
         session: SessionId,
@@ -62,7 +62,7 @@ impl Local {
                 format!("a take names 1 to {most} queues (the limit take_queues)"),
             ));
         }
-        // Also when a job is there to be taken at once: what is wrong is wrong whatever waits.
+        // Even if a job can be taken at once: an invalid request is refused in any case.
         if let Some(wait_ms) = take.wait_ms.filter(|wait_ms| *wait_ms > limits.wait_ms_max) {
             let most = limits.wait_ms_max;
             return Err(Refusal::new(
@@ -82,7 +82,7 @@ impl Local {
         Ok(())
     }
 
-    /// Takes the next fitting job out of a queue's line.
+    /// Takes the next matching job out of a queue's line.
     fn next_job(
         &mut self,
         replicated: &Replicated,
@@ -100,7 +100,7 @@ impl Local {
         line.remove(job, job.place).then_some(job.id)
     }
 
-    /// Puts a job that stands in no line into a session's hands.
+    /// Gives a session a job that stands in no line.
     fn hand_over(
         &mut self,
         s: SessionKey,
@@ -122,7 +122,7 @@ impl Local {
         Taken { job, attempt }
     }
 
-    /// The next number of a shard is logged long before the attempts under the old one end.
+    /// Refuses if a queue has no attempts left. Normally the shard's next number is logged long before that.
     pub(super) fn check_attempts(&self, queue: QueueId) -> Result<(), Refusal> {
         if self.has_attempts(queue) {
             return Ok(());
@@ -178,7 +178,7 @@ impl Local {
         ticket
     }
 
-    /// A job waits: it stands in line, and whoever waits for one is served.
+    /// A job waits: puts it in line and serves those who wait for one.
     pub(super) fn offer(&mut self, replicated: &Replicated, job: &Job, out: &mut Vec<Event>) {
         if self.stand_in_line(job) {
             self.serve_takers(replicated, &[job.queue], out);
@@ -194,8 +194,9 @@ impl Local {
         })
     }
 
-    /// Gives what stands in these lines to those who wait there, whoever has waited longest first: each the next job of the
-    /// first of its queues that has one. What came together was all put in line before, so that nobody gets the wrong one.
+    /// Gives the jobs in these lines to those who wait there, in the order in which they began to wait: each gets the next
+    /// job of the first of its queues that has one. Jobs that came together are all in line by now, so nobody gets the wrong
+    /// one.
     pub(super) fn serve_takers(
         &mut self,
         replicated: &Replicated,
@@ -223,7 +224,7 @@ impl Local {
         }
     }
 
-    /// As [`Local::serve_takers`], in all lines.
+    /// Like [`Local::serve_takers`], in all lines.
     pub(in crate::local) fn serve_all_takers(
         &mut self,
         replicated: &Replicated,
@@ -233,7 +234,7 @@ impl Local {
         self.serve_takers(replicated, &lines, out);
     }
 
-    /// Who of those that wait in a line has waited longest, of those for whom it has a job.
+    /// Among the takers for which a line has a job, the one that has waited longest.
     fn first_served(&self, replicated: &Replicated, queue: QueueId) -> Option<Ticket> {
         let line = self.hands.lines.get(&queue)?;
         let gives = line.len() > 0 && self.has_attempts(queue);
@@ -244,7 +245,7 @@ impl Local {
         })
     }
 
-    /// The job of that name, if it stands in this queue's line.
+    /// The job with this name, if it stands in this queue's line.
     fn named_job<'a>(
         &self,
         replicated: &'a Replicated,
@@ -262,7 +263,7 @@ impl Local {
         self.hands.takers.get(&ticket).map(|taker| &*taker.queues)
     }
 
-    /// From now on a take waits for these of its queues only.
+    /// From now on a take waits only for these of its queues.
     pub(in crate::local) fn narrow_take(
         &mut self,
         session: SessionId,

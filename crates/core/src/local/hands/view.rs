@@ -1,4 +1,4 @@
-//! What people see of queues: how many jobs wait and how many are in hands, whose, and who waits for one.
+//! What people see of queues: how many jobs wait, how many are held and by whom, and who waits for one.
 
 use super::{JobCounters, LinePlace};
 use crate::fence::Fence;
@@ -14,29 +14,29 @@ pub struct QueueView {
     pub waiting: usize,
     /// The job that would be taken next.
     pub next: Option<JobId>,
-    /// Who waits for a job, the one that waits longest first.
+    /// The takes that wait for a job, the longest first.
     pub takers: Vec<TakerView>,
 }
 
 /// A take that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakerView {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// Which request.
+    /// The request's ticket.
     pub ticket: Ticket,
     /// Since when.
     pub since: u64,
 }
 
-/// A job in hands.
+/// A job in hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldView {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// Whose, unless its session has ended or an administrator moves it just now.
+    /// Its holder, unless its session has ended or an administrator is just moving it.
     pub session: Option<SessionId>,
-    /// Under which attempt.
+    /// The attempt.
     pub attempt: Fence,
     /// Since when.
     pub since: u64,
@@ -45,7 +45,7 @@ pub struct HeldView {
 }
 
 impl Local {
-    /// A queue's line, with at most so many takers.
+    /// A queue's line, with at most `takers_most` takers.
     pub fn queue_view(&self, queue: QueueId, takers_most: usize) -> Option<QueueView> {
         let line = self.hands.lines.get(&queue)?;
         let takers = line.takers.iter().take(takers_most).map(|ticket| {
@@ -69,8 +69,8 @@ impl Local {
         line.into_iter().flat_map(|line| line.iter())
     }
 
-    /// The places behind one in a queue's line, or all, the next one first. None if that place is one of another order, or
-    /// there is no such queue.
+    /// The places behind `after` in a queue's line, or all of them, the next one first. `None` if that place belongs to
+    /// another order, or there is no such queue.
     pub fn line_after(
         &self,
         queue: QueueId,
@@ -79,7 +79,7 @@ impl Local {
         self.hands.lines.get(&queue)?.iter_after(after)
     }
 
-    /// In whose hands a job is.
+    /// Who holds a job.
     pub fn held_job(&self, job: JobId) -> Option<HeldView> {
         let held = self.hands.held.get(&job)?;
         Some(HeldView {
@@ -100,12 +100,12 @@ impl Local {
         jobs.filter_map(|job| self.held_job(*job)).collect()
     }
 
-    /// How many jobs are in hands, and how many takes wait.
+    /// How many jobs are held, and how many takes wait.
     pub fn hand_sizes(&self) -> (usize, usize) {
         (self.hands.held.len(), self.hands.takers.len())
     }
 
-    /// What happened to jobs so far.
+    /// Counts of what happened to jobs so far.
     pub fn job_counters(&self) -> JobCounters {
         self.hands.counters
     }

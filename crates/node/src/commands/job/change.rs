@@ -1,5 +1,5 @@
-//! What a step of `JOB CREATE|PASS|DELETE|BACK|MOVE` asks of the log: who may is checked, and the job is taken out of everybody's
-//! reach until the log has spoken.
+//! The changes that `JOB CREATE|PASS|DELETE|BACK|MOVE` submit: checks the rights, and puts the job out of everybody's reach
+//! until the log has decided.
 
 use testigo_core::{
     Answer, Body, Command, Fence, JobChange, JobId, Lost, Name, QueueAct, QueueId, Refusal, Taken,
@@ -9,7 +9,7 @@ use crate::house::{ClientId, House};
 use crate::wire::bad_arg;
 
 impl House {
-    /// A job is created.
+    /// Creates a job.
     pub(super) fn create_change(
         &mut self,
         id: ClientId,
@@ -28,7 +28,7 @@ impl House {
         })
     }
 
-    /// A job that the connection holds is passed on.
+    /// Passes on a job that the connection holds.
     pub(super) fn pass_change(
         &mut self,
         id: ClientId,
@@ -52,7 +52,7 @@ impl House {
         })
     }
 
-    /// A job that the connection holds is done.
+    /// Deletes a job that the connection holds, because it is done.
     pub(super) fn delete_change(
         &mut self,
         id: ClientId,
@@ -85,7 +85,7 @@ impl House {
         Ok(JobChange::Lose { jobs, by })
     }
 
-    /// The connection gives a job back that it holds, together with other changes.
+    /// The connection gives back a job that it holds, together with other changes.
     pub(super) fn back_change(
         &mut self,
         id: ClientId,
@@ -98,7 +98,7 @@ impl House {
         Ok(JobChange::Back { job, number })
     }
 
-    /// An administrator deletes a job that waits.
+    /// An administrator deletes a waiting job.
     pub(super) fn discard_change(
         &mut self,
         id: ClientId,
@@ -111,7 +111,7 @@ impl House {
         Ok(JobChange::Delete { job, number })
     }
 
-    /// An administrator moves a job that waits.
+    /// An administrator moves a waiting job.
     pub(super) fn move_change(
         &mut self,
         id: ClientId,
@@ -121,7 +121,7 @@ impl House {
         self.no_process(id)?;
         let lies = self.seen_job(id, job)?;
         self.administer(id, lies.queue)?;
-        // To send a job back to where it was rejected is for whoever looks after the rejected ones.
+        // An administrator of the queue of rejected jobs may send a job back to where it was rejected.
         if lies.rejected_from != Some(queue) {
             self.administer(id, queue)?;
         }
@@ -145,8 +145,8 @@ impl House {
         })
     }
 
-    /// The queue of a job that the connection has in hand. That is asked before what the graph allows, so that a former
-    /// holder is told that the job is not its own any more, wherever it lies by now.
+    /// The queue of a job that the connection has in hand. This is checked before the graph, so that a former holder is told
+    /// that it no longer has the job, wherever the job lies now.
     pub(super) fn in_hand(
         &mut self,
         id: ClientId,

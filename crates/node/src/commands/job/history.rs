@@ -1,4 +1,4 @@
-//! `JOB HISTORY`: the whole way of a job, hand by hand, also after its end.
+//! `JOB HISTORY`: every stay of a job with every holder, even after the job's end.
 
 use testigo_core::{Job, JobId, Refusal};
 
@@ -27,7 +27,7 @@ impl House {
     fn ended_history(&self, id: ClientId, job: JobId, unknown: Refusal) -> Result<Reply, Refusal> {
         let seen = |queue| match self.replicated().queue(queue) {
             Some(_) => self.look_into(id, queue).is_ok(),
-            // Its flow is gone as well: only who may see everything sees it.
+            // Its flow is gone, too: only a user that may see everything may see it.
             None => self.no_process(id).is_ok() && self.allow(id, Deed::Show, "").is_ok(),
         };
         let ended = self.stats().histories.find(job);

@@ -1,4 +1,4 @@
-//! What `JOB SHOW`, `FIND`, `LIST` and `COUNT` see.
+//! What `JOB SHOW`, `FIND`, `LIST` and `COUNT` show.
 
 use testigo_core::{Hop, Job, JobId, LinePlace, QueueId, Refusal, Word, fits};
 
@@ -8,7 +8,7 @@ use crate::users;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
 impl House {
-    /// `JOB FIND pattern [IN queue] [CURSOR c] [LIMIT n]`: the oldest first.
+    /// `JOB FIND pattern [IN queue] [CURSOR c] [LIMIT n]`: oldest first.
     pub(super) fn job_find(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let pattern: Box<str> = words.text("the pattern")?.into();
         let queue = match words.keyword("IN") {
@@ -37,7 +37,7 @@ impl House {
                     None => house.owns_queue(job.queue),
                 };
                 if there && fits(&job.name, &pattern) && house.look_into(id, job.queue).is_ok() {
-                    // There is another page only if there is something for it.
+                    // There is another page only if it would have a row.
                     if full {
                         let next = last.0.to_string();
                         return Ok(Some(page.answer(&mut rows, Some(next))));
@@ -51,7 +51,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `JOB LIST queue [CURSOR c] [LIMIT n]`: the jobs that wait, the next one first.
+    /// `JOB LIST queue [CURSOR c] [LIMIT n]`: the waiting jobs, the next one first.
     pub(super) fn job_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let queue = self.queue_of(id, words.text("the queue")?, users::Deed::Show)?;
         let page = self.page(&mut words, LinePlace::read)?;
@@ -86,7 +86,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// What was listed so far, or on the pages before, was in an order that the queue has no more.
+    /// What was listed so far, or on earlier pages, was in an order that the queue no longer has.
     fn other_order(&self, queue: QueueId, cursor: Option<&LinePlace>) -> Refusal {
         let name = self.queue_name(queue);
         match cursor {
@@ -131,7 +131,7 @@ impl House {
         view.map_or(0, |view| view.waiting as u64)
     }
 
-    /// A job in a list: identity, name, queue, whether it waits or is held, deaths.
+    /// A job in a list: ID, name, queue, whether it waits or is held, deaths.
     fn job_row(&self, job: &Job) -> Reply {
         Reply::Array(vec![
             Reply::number(job.id.0),

@@ -1,4 +1,4 @@
-//! `JOB CREATE|PASS|DELETE|BACK|MOVE`: what changes a job through the log, alone or as a step of a unit of work.
+//! `JOB CREATE|PASS|DELETE|BACK|MOVE`: the commands that change a job through the log, alone or as a step of a unit of work.
 
 use testigo_core::{Change, Fence, JobChange, Name, QueueId, Refusal};
 
@@ -7,11 +7,11 @@ use crate::house::{Answers, ClientId, House, Step, checked_body, settled_jobs};
 use crate::users::Deed;
 use crate::wire::{Words, bad_arg};
 
-/// The class of a job that names none.
+/// The class of a job that specifies none.
 const CLASS_DEFAULT: u32 = 1;
 
 impl House {
-    /// The words behind `JOB` as a step, if they are one.
+    /// The words after `JOB` as a step, if they are one.
     pub(in crate::commands) fn job_step(
         &self,
         id: ClientId,
@@ -87,11 +87,11 @@ impl House {
         })
     }
 
-    /// One step by itself; the connection waits for the log.
+    /// Carries out one step on its own; the connection waits for the log.
     pub(super) fn carry_out(&mut self, id: ClientId, step: Step) -> Result<(), Refusal> {
         let room = self.check_arrival(&step);
         if self.connections.has_under_way(id) {
-            // What is under way may make room; then it is tried again.
+            // The changes under way may make room; then the step is tried again.
             room.clone()?;
         }
         let change = Change::Jobs(vec![self.prepare(id, step)?]);
@@ -103,19 +103,19 @@ impl House {
         self.submit(change, Answers::Client(id))
     }
 
-    /// Whether a step alone would find room, so that what would be refused is not logged first. In a unit of work the
-    /// steps before it may make the room.
+    /// Whether a step on its own would find room, so that a change that would be refused is not logged. In a unit of work
+    /// earlier steps may make the room.
     fn check_arrival(&self, step: &Step) -> Result<(), Refusal> {
         match step {
             Step::Create { queue, name, .. } => {
                 let room = self.replicated().check_room(*queue);
-                // Then the log refuses it by its name.
+                // Then the log refuses it because of its name.
                 let known = || name.as_ref().is_some_and(|name| self.lives(*queue, name));
                 room.or_else(|full| if known() { Ok(()) } else { Err(full) })
             }
             Step::Pass { job, queue, .. } | Step::Move { job, queue } => {
                 let room = self.replicated().check_room(*queue);
-                // A pass within one queue makes room for itself.
+                // A pass within one queue makes its own room.
                 let stays = || self.replicated().job(*job).is_ok_and(|j| j.queue == *queue);
                 room.or_else(|full| if stays() { Ok(()) } else { Err(full) })
             }
@@ -123,13 +123,13 @@ impl House {
         }
     }
 
-    /// Whether a queue's flow has a job of this name.
+    /// Whether a queue's flow has a job with this name.
     fn lives(&self, queue: QueueId, name: &Name) -> bool {
         let flow = self.replicated().queue(queue).map(|queue| &queue.flow);
         flow.is_some_and(|flow| self.replicated().job_named(flow, name).is_some())
     }
 
-    /// Checks a step and takes its job out of everybody's reach until the log has spoken.
+    /// Checks a step and puts its job out of everybody's reach until the log has decided.
     pub(in crate::commands) fn prepare(
         &mut self,
         id: ClientId,

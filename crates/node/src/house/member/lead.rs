@@ -1,6 +1,6 @@
-//! What a house does when it leads: who is in and which orphans are over ([`Rule`](testigo_core::estate::Rule)), and who votes.
-//! Whoever is in the log's list of addresses becomes a member, step by step: it listens, catches up, votes, and is let into the
-//! view when it asks.
+//! What a house does when it leads: it decides who is in, which orphans have run out ([`Rule`](testigo_core::estate::Rule)),
+//! and who votes. A node in the log's list of addresses becomes a member step by step: it listens, catches up, votes, and is
+//! let into the view when it asks.
 
 use testigo_core::estate::Order;
 use testigo_core::pool::PoolRecord;
@@ -41,7 +41,7 @@ impl House {
         self.change_members();
     }
 
-    /// The next step towards the members that the log wants.
+    /// Takes the next step towards the members that the log wants.
     fn change_members(&mut self) {
         let Some(member) = &mut self.member else {
             return;
@@ -56,7 +56,7 @@ impl House {
         let removed = members.iter().find(|node| {
             let in_view = replicated.view().members.iter();
             let mut in_view = in_view.filter(|member| member.node.0 == *node);
-            // Of two, the other's vote is needed for it, so it cannot have left before.
+            // Of two voters, the other's vote is needed for the removal, so it cannot have left before.
             let gone = in_view.next().is_none() || members.voters.len() <= 2;
             cluster.was_removed(NodeId(*node)) && gone
         });
@@ -85,8 +85,8 @@ impl House {
         }
     }
 
-    /// Removes a node from the cluster, from any member. It is answered when the log has spoken; the node then leaves, or is
-    /// left out when its lease is over.
+    /// Removes a node from the cluster, at any member's request. The client is answered when the log has decided; the node
+    /// then leaves, or is left out when its lease is over.
     pub(crate) fn remove_member(&mut self, id: ClientId, node: NodeId) -> Result<(), Refusal> {
         let cluster = self.replicated().cluster();
         if cluster.address(node).is_none() {
@@ -105,7 +105,7 @@ impl House {
         self.submit(change, Answers::Client(id))
     }
 
-    /// With a node its slots go to the others. Sessions that are still at home there may use some, and nobody else knows which.
+    /// A removed node's slots go to the others. Sessions whose home is still there may use some, and nobody else knows which.
     fn check_nobody_has_slots_of(&self, node: NodeId) -> Result<(), Refusal> {
         let replicated = self.replicated();
         let mut pools = replicated.pools().iter();
@@ -138,7 +138,8 @@ impl House {
         }
     }
 
-    /// A node wants to become a member; heard by this one, whoever leads. It repeats itself until it is one.
+    /// A node wants to become a member, and has asked this one, which need not be the leader. The newcomer repeats its
+    /// request until it is a member.
     pub(crate) fn wants_to_join(&mut self, newcomer: Newcomer) -> Result<Admission, Refusal> {
         let admission = self.replicated().cluster().admits(&newcomer)?;
         if admission == Admission::New {
@@ -160,8 +161,8 @@ impl House {
         Ok(admission)
     }
 
-    /// The number of a removed node is free once that node is no member of the log's group: the next one has none of the entries
-    /// that the leader believes it to have.
+    /// A removed node's number is free once that node is no longer a member of the log's group: its successor has none of the
+    /// entries that the leader believes it to have.
     fn check_is_out(&self, node: NodeId) -> Result<(), Refusal> {
         let mut standing = self.member.iter().map(|member| &member.standing);
         let is_member = standing.any(|standing| standing.members.contains(node.0));
@@ -174,7 +175,7 @@ impl House {
         }
     }
 
-    /// What a newcomer is told that has asked this node.
+    /// The answer to a newcomer that has asked this node.
     pub(crate) fn answer_newcomer(&mut self, newcomer: Newcomer) -> JoinAnswer {
         match self.wants_to_join(newcomer) {
             Ok(Admission::StartAbove(last)) => JoinAnswer::StartAbove(last.0),

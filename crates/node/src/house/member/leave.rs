@@ -1,6 +1,6 @@
-//! A clean stop of a member: it hands over what it owns, lets somebody else lead, makes sure that everybody has its reports, and
-//! gives its lease back; then nobody need wait for it. Whoever does not answer in time is not waited for: the others then do as
-//! after a crash.
+//! The clean stop of a member: it hands over what it owns, lets another node lead, makes sure that everybody has its reports,
+//! and gives its lease back; then nobody need wait for it. It does not wait for nodes that do not answer in time: they then
+//! act as after a crash.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use super::super::letters::Letter;
 use super::super::{Answers, House};
 use super::Member;
 
-/// How far a member has got with leaving.
+/// How far a member has come in leaving.
 #[derive(Debug)]
 pub(super) struct Leaving {
     stage: Stage,
-    /// When the stage is over, whether or not it has succeeded.
+    /// When the stage ends, whether or not it has succeeded.
     over: u64,
-    /// When to look again how far it has come.
+    /// When to check the progress again.
     again: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Stage {
-    /// It hands over what it owns, and serves whoever is there.
+    /// It hands over what it owns, and still serves clients.
     HandsOver,
-    /// It serves nobody any more, and waits for these to have heard its reports.
+    /// It serves nobody any more, and waits until these have heard its reports.
     Reports(BTreeSet<Peer>),
-    /// It does not act any more, and waits for a view without it.
+    /// It no longer acts, and waits for a view without it.
     GaveBack,
     /// There is nothing more to wait for.
     Over,
@@ -44,7 +44,7 @@ impl Leaving {
 }
 
 impl Member {
-    /// Whether the lease was given back: from then on nothing is asked for.
+    /// Whether the lease was given back: from then on none is asked for.
     pub(in crate::house) fn gave_back(&self) -> bool {
         let leaving = self.leaving.as_ref();
         leaving.is_some_and(|leaving| matches!(leaving.stage, Stage::GaveBack | Stage::Over))
@@ -52,7 +52,7 @@ impl Member {
 }
 
 impl House {
-    /// Begins to leave the cluster. Says whether there is anything to be done before the house ends.
+    /// Begins to leave the cluster. Says whether anything must be done before the house ends.
     pub(crate) fn begin_leaving(&mut self) -> bool {
         let acts = self.acts() && self.submissions.failed().is_none();
         let others = self.services.estate().map(|estate| estate.others().count());
@@ -83,7 +83,7 @@ impl House {
         if let Some(member) = &self.member
             && member.standing.leads
         {
-            // Whoever is not there could not lead, and nothing is decided while it is waited for.
+            // A node that is absent could not lead, and nothing would be decided while everybody waits for it.
             let voters = &member.standing.members.voters;
             let present = self.services.estate().into_iter().flat_map(|e| e.others());
             let present = present.map(|peer| peer.0.0).collect::<BTreeSet<u64>>();
@@ -136,7 +136,7 @@ impl House {
         }
     }
 
-    /// Everybody is sent away, and the others are asked whether they have heard everything.
+    /// Sends all clients away, and asks the others whether they have heard everything.
     fn report_and_wait(&mut self) {
         if let Some(estate) = self.services.estate_mut() {
             estate.close_doors();
@@ -166,7 +166,7 @@ impl House {
     pub(in crate::house) fn act_no_more(&mut self) {
         if let Some(estate) = self.services.estate_mut() {
             estate.lease().end();
-            // What is to be told to clients without a lease.
+            // Without a lease, this tells clients what they must hear.
             self.services.expire(self.now);
         }
     }

@@ -1,5 +1,5 @@
-//! The house as a member of a cluster: what its log says beside entries, its lease, letters of other houses, and when it has to
-//! start anew. What it does when it leads is in [`lead`], how it leaves in [`leave`].
+//! The house as a member of a cluster: what its log delivers besides entries, its lease, letters of other houses, and when it
+//! has to start anew. What it does as the leader is in [`lead`], how it leaves in [`leave`].
 
 mod lead;
 mod leave;
@@ -21,31 +21,32 @@ use crate::peers::{PeerStatus, Peers};
 use crate::wire::refuse;
 use leave::Leaving;
 
-/// What a member has beside its estate.
+/// What a member has besides its estate.
 #[derive(Debug)]
 pub(crate) struct Member {
     lease_ms: u64,
-    /// Where this node is reached.
+    /// The address of this node.
     address: Address,
     standing: Standing,
-    /// The last index of the engine's log that is applied here. The log's reads are of such indexes.
+    /// The last index of the engine's log that is applied here. The log's read indexes are of this kind.
     delivered: u64,
     next_read: u64,
-    /// What was asked and not answered, in the order of the asks.
+    /// Unanswered reads, in the order of the asks.
     asked: VecDeque<(u64, Reads)>,
-    /// What was answered, and to what index the log must be applied first.
+    /// Answered reads, each with the index up to which the log must be applied first.
     answered: VecDeque<(u64, Reads)>,
-    /// Letters of which not all parts have come.
+    /// Letters whose parts have not all come.
     parts: BTreeMap<engine::Peer, Parts>,
     /// The members of the last view that was applied.
     viewed: Vec<Peer>,
     rule: Rule,
     rule_due: u64,
-    /// A change of the members that is under way, by its tag.
+    /// The tag of a change of the members that is under way.
     changing: Option<u64>,
     next_change: u64,
     leaving: Option<Leaving>,
-    /// The directory was empty: what the log says of this number until it lets this start in is of an earlier directory.
+    /// The directory was empty: until the log lets this start in, what it says about this number concerns an earlier
+    /// directory.
     newcomer: bool,
     /// The sockets between the nodes; a simulated house has none.
     peers: Option<Arc<Peers>>,
@@ -56,13 +57,13 @@ pub(crate) struct Member {
 /// What a read index is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// The node's lease, by its ask.
+    /// For the node's lease, by its ask.
     Lease(u64),
-    /// Commands that wait for it, by their batch.
+    /// For commands that wait for it, by their batch.
     Commands(u64),
 }
 
-/// How many reads for a lease may be unanswered. Later ones answer them, too.
+/// Cap on unanswered reads for a lease. A later answer counts for them, too.
 const READS_MAX: usize = 16;
 /// How often a leader looks after the cluster, in milliseconds.
 const RULE_MS: u64 = 50;
@@ -96,7 +97,7 @@ impl Member {
         }
     }
 
-    /// Leaves a rule out, so that a test can prove that it would notice.
+    /// Breaks a rule, so that a test can prove that it would notice.
     #[cfg(any(test, debug_assertions))]
     pub(super) fn break_on_purpose(&mut self, broken: Broken) {
         self.rule.broken = Some(broken);
@@ -107,12 +108,12 @@ impl Member {
         &self.standing
     }
 
-    /// A whole lease.
+    /// The length of a lease.
     pub(crate) fn lease_ms(&self) -> u64 {
         self.lease_ms
     }
 
-    /// How the links to the others are.
+    /// The state of the links to the others.
     pub(crate) fn links(&self) -> BTreeMap<u64, Link> {
         let peers = self.peers.iter().flat_map(|peers| peers.status());
         peers
@@ -145,7 +146,7 @@ fn viewed(estate: &Estate) -> Vec<Peer> {
     estate.others().chain(own).collect()
 }
 
-/// A node's start, as the engine names it.
+/// A node's start in the engine's terms.
 fn to_engine((node, start): Peer) -> engine::Peer {
     engine::Peer {
         node: node.0,
@@ -158,12 +159,12 @@ fn from_engine(peer: engine::Peer) -> Peer {
 }
 
 impl House {
-    /// What the house is as a member of a cluster; nothing alone.
+    /// The house as a member of a cluster; `None` alone.
     pub(crate) fn member(&self) -> Option<&Member> {
         self.member.as_deref()
     }
 
-    /// Whether the node may act: always when it is alone, and as a member while its lease lasts.
+    /// Whether the node may act: always if it is alone, as a member while its lease lasts.
     pub(crate) fn acts(&self) -> bool {
         let estate = self.services.estate();
         estate.is_none_or(|estate| estate.acts(self.now))
@@ -180,7 +181,8 @@ impl House {
         }
     }
 
-    /// Before anything is told: if the lease has run out since the turn began, what was to be told under it is not.
+    /// Called before anything is told: if the lease has run out since the turn began, what was to be told under it is not
+    /// told.
     pub(crate) fn look_before_telling(&mut self) {
         let Some(estate) = self.services.estate() else {
             return;
@@ -199,7 +201,7 @@ impl House {
         self.pass_on();
     }
 
-    /// Whether the node is a voter and in the view: what a newcomer, or one that comes back, waits for.
+    /// Whether the node is a voter and in the view, for which a newcomer or a returning node waits.
     pub(crate) fn check_joined(&self) -> Result<(), Refusal> {
         let Some(member) = self.member() else {
             return Ok(());
@@ -215,7 +217,7 @@ impl House {
         }
     }
 
-    /// The others can be reached from now on, wherever the log says that they are.
+    /// From now on the others can be reached, at the addresses in the log.
     pub(crate) fn meet(&mut self, peers: Arc<Peers>) {
         if let Some(member) = &mut self.member {
             member.peers = Some(peers);
@@ -223,7 +225,7 @@ impl House {
         }
     }
 
-    /// Why this start cannot go on, if it cannot: the node must open its directory anew.
+    /// Why this start cannot go on, if so: the node must open its directory again.
     pub(crate) fn must_start_anew(&self) -> Option<&'static str> {
         self.member().and_then(|member| member.anew)
     }
@@ -237,7 +239,7 @@ impl House {
         }
     }
 
-    /// A turn of a member begins.
+    /// A member's share of a turn.
     pub(super) fn member_turn(&mut self) {
         if self.member.is_none() {
             return;
@@ -247,7 +249,7 @@ impl House {
         self.go_on_leaving();
     }
 
-    /// When a member has to do something next.
+    /// When a member next has something to do.
     pub(super) fn member_deadline(&self) -> Option<u64> {
         let member = self.member()?;
         let rule = member.rule.leads().then_some(member.rule_due);
@@ -278,7 +280,7 @@ impl House {
         }
     }
 
-    /// Commands wait for a read index.
+    /// Asks for a read index for which commands wait.
     pub(super) fn ask_read_for_commands(&mut self, batch: u64) {
         let Some(member) = &mut self.member else {
             return;
@@ -292,7 +294,7 @@ impl House {
         self.submissions.ask_read(member.next_read);
     }
 
-    /// The log of a member says something that one alone never says.
+    /// Takes a delivery that the log of a lone node never makes.
     pub(super) fn deliver_to_member(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Restored { snapshot, unknown } => self.restored(&snapshot, unknown),
@@ -314,7 +316,7 @@ impl House {
                 }
                 self.pass_on();
             }
-            // It has started anew, and will not be in for long.
+            // The other node has started anew, and will soon be in no view.
             Delivery::NotSent {
                 error: SendError::Ended(_),
                 ..
@@ -365,7 +367,7 @@ impl House {
         }
     }
 
-    /// Does what waits for the log to be applied far enough.
+    /// Does what waited for the log to be applied this far.
     fn read(&mut self) {
         let Some(member) = &mut self.member else {
             return;
@@ -385,7 +387,7 @@ impl House {
         }
     }
 
-    /// A view was applied: links to those who have left end, and who was left out itself starts anew.
+    /// A view was applied: links to those who have left end, and a node that was itself left out starts anew.
     pub(super) fn viewed(&mut self) {
         let (Some(member), Some(estate)) = (&mut self.member, self.services.estate()) else {
             return;
@@ -422,7 +424,7 @@ impl House {
         if joined {
             return self.start_anew("the node has fallen behind its cluster");
         }
-        // Nobody is let in before it votes.
+        // No node is let in before it votes.
         let voted = self.member().is_some_and(|member| {
             !member.newcomer || member.standing.members.voters.contains(&self.own.0.0)
         });
@@ -436,7 +438,7 @@ impl House {
         let (node, start) = self.own;
         let known = replicated.cluster().last_start(node) >= start;
         if replicated.view().has(node, start) || voted && known {
-            // It was let in, and perhaps left out again, and has heard none of what was reported to it meanwhile.
+            // It was let in, and perhaps left out again, and has missed what was reported to it meanwhile.
             return self.start_anew("the node has missed being let in");
         }
         let limits = self.services.limits().clone();
@@ -464,7 +466,7 @@ impl House {
         self.cluster_changed();
     }
 
-    /// Where the nodes of the cluster are reached has changed, or is known for the first time.
+    /// The addresses of the cluster's nodes have changed, or are known for the first time.
     pub(super) fn cluster_changed(&mut self) {
         if let Some(member) = self.member()
             && let Some(peers) = &member.peers
@@ -563,7 +565,7 @@ impl House {
         }
     }
 
-    /// Logs where this node is reached, if the log says otherwise.
+    /// Logs this node's address, if the log has another one.
     fn log_own_address(&mut self) {
         let Some(member) = &self.member else {
             return;

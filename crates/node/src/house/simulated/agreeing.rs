@@ -1,5 +1,5 @@
-//! Clients that agree while everything fails. Whoever is told what was decided is told the same. Whoever is a member of the
-//! group is delivered every message behind its join, in one order, or told how many it has missed.
+//! Clients that agree while everything fails. All who are told a decision are told the same. Every member of the group is
+//! delivered every message behind its join, in one order, or told how many it has missed.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use super::clients::Asked;
 use super::reply::Said;
 use super::world::World;
 
-/// Decisions in a run. Few, so that many propose the same one, and enough for some to be made under every fault.
+/// Decisions per run: few, so that many clients propose the same one, and enough for some to be made under every fault.
 const DECISIONS: u64 = 12;
 
 /// What clients know of decisions and of the group's messages.
 #[derive(Default)]
 pub(super) struct Agreed {
     proposed: u64,
-    /// What somebody was told, by the decision's number.
+    /// What any client was told, by the decision's number.
     decided: BTreeMap<u64, String>,
     sent: u64,
-    /// By what the group is ordered.
+    /// What orders the group.
     using: GroupUsing,
-    /// Who sent what, by the message's number: as delivered, or as acknowledged to whoever sent it.
+    /// Sender and body by the message's number: as delivered, or as acknowledged to the sender.
     messages: BTreeMap<u64, (u64, String)>,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Agreed {
 pub(super) struct Membership {
     /// Whether this connection has joined, so that messages are pushed to it.
     pub(super) joined: bool,
-    /// The last message that it was delivered or missed; nothing while its session is no member.
+    /// The last message that was delivered to it or that it missed; `None` while its session is not a member.
     pub(super) last: Option<u64>,
 }
 
 impl World {
-    /// As [`World::new`], with clients that agree between their visits to the gates.
+    /// Like [`World::new`], with clients that agree between their visits to the gates.
     pub(super) fn of_agreeing(seed: u64, nodes: u64, broken: Option<Broken>) -> World {
         let mut world = World::new(seed, nodes, broken);
         world.agrees = true;
@@ -60,7 +60,7 @@ impl World {
         self.ask(which, Asked::Decide(decision), &propose);
     }
 
-    /// A client is told what was decided.
+    /// A client is told a decision.
     pub(super) fn decided(&mut self, decision: u64, said: &Said) -> Result<(), String> {
         self.tally.decisions += 1;
         let value = said.text();
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// A client is a member, and is given what it was not delivered.
+    /// A client is a member, and is given what was not delivered to it.
     pub(super) fn joined(
         &mut self,
         which: usize,
@@ -131,7 +131,7 @@ impl World {
         self.delivered(which, number, from, body)
     }
 
-    /// A client is delivered a message: the next one, and the one that everybody else has under its number.
+    /// A message is delivered to a client: it must be the next one, and the same as everybody else's under its number.
     fn delivered(
         &mut self,
         which: usize,
@@ -150,7 +150,7 @@ impl World {
         self.numbered(number, from, body)
     }
 
-    /// A message has this number, and what one session sends has rising ones.
+    /// Records a message under its number. The messages of one session have rising numbers.
     fn numbered(&mut self, number: u64, from: u64, body: &str) -> Result<(), String> {
         let message = (from, body.to_owned());
         let messages = &mut self.agreed.messages;
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// What a client sent has its place.
+    /// A client's message has its place.
     pub(super) fn sent(&mut self, which: usize, body: &str, said: &Said) -> Result<(), String> {
         let number = said.number().ok_or("a message has no number")?;
         let from = self.clients[which].session.ok_or("nobody sent it")?;

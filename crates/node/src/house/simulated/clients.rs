@@ -1,5 +1,5 @@
-//! What clients do and hear: they connect, open sessions, enter and leave gates, and take their sessions up again elsewhere.
-//! They speak the protocol as any program does.
+//! What clients do and hear: they connect, open sessions, enter and leave gates, and resume their sessions elsewhere. They
+//! speak the protocol as any program does.
 
 use bytes::Bytes;
 use testigo_core::{Name, bare_name};
@@ -21,16 +21,16 @@ pub(super) struct Client {
     pub(super) times: u64,
     pub(super) connected: bool,
     greeted: bool,
-    /// What it waits to be answered, since when, and how long at most.
+    /// The command that waits for an answer, since when, and how long at most.
     under_way: Option<(Asked, u64, u64)>,
     pub(super) session: Option<u64>,
     pub(super) membership: Membership,
-    /// The session is to be taken up again on this connection.
+    /// Whether the session is to be resumed on this connection.
     resumes: bool,
-    /// Until then its session lives for certain.
+    /// Until then its session certainly lives.
     deadline: u64,
     pub(super) hold: Option<Hold>,
-    /// Its node is held up, so that it does not know what holds.
+    /// Whether its node is held up, so that it does not know what holds.
     pub(super) suspended: bool,
     due: u64,
     unread: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) struct Hold {
     pub(super) gate: String,
     pub(super) fence: u64,
     receipt: Option<String>,
-    /// It is a job in hand, under an attempt.
+    /// The job, if it is one in hand under an attempt.
     pub(super) job: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ impl World {
         let now = self.now();
         let client = &self.clients[which];
         if client.opens && client.session.is_some() && client.deadline <= now {
-            // It cannot know any more.
+            // It can no longer know.
             self.forget_session(which);
             self.hang_up(which);
         }
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// Whether a client is to be a reader this time; only gates that are created have readers here.
+    /// Whether a client asks as a reader this time; only created gates have readers here.
     fn asks_to_read(&mut self, which: usize, gate: &str) -> bool {
         let reads = !self.using.is_empty() && self.chance.chance(0.5);
         let reader = (which, gate.to_owned());
@@ -221,7 +221,7 @@ impl World {
             };
             format!(" HOLDING 1 {name} {fence}{how} RECEIPTS {receipt}")
         });
-        // As the Rust client does, and as others may not.
+        // Some clients number their resumes, as the Rust client does; others do not.
         let serial = match which % 2 {
             0 => format!(" SERIAL {}", client.times),
             _ => String::new(),
@@ -230,8 +230,8 @@ impl World {
         self.ask(which, Asked::Resume, &resume);
     }
 
-    /// A client gives its connection up, or finds it closed. What it holds in a session of its own it takes up again
-    /// elsewhere.
+    /// A client gives its connection up, or finds it closed. If it has opened a session, it resumes it elsewhere with what it
+    /// holds.
     pub(super) fn hang_up(&mut self, which: usize) {
         let wait = self.chance.between(20, 1_000);
         let now = self.now();
@@ -254,14 +254,14 @@ impl World {
         self.clients[which].membership = Membership::default();
     }
 
-    /// It does not believe to be inside any more.
+    /// It no longer believes that it is inside.
     pub(super) fn leave(&mut self, which: usize) {
         if let Some(hold) = self.clients[which].hold.take() {
             self.monitors.leaves(which, &hold.gate);
         }
     }
 
-    /// A node was paused: whoever holds something by a connection to it knows nothing of it meanwhile.
+    /// A node was paused: a client that holds something through a connection to it knows nothing of it meanwhile.
     pub(super) fn suspend(&mut self, node: u64) {
         for which in 0..self.clients.len() {
             let client = &mut self.clients[which];
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    /// The node has gone on since, and has told whoever has lost something.
+    /// The node has gone on since, and has told the clients that have lost something.
     pub(super) fn trust_again(&mut self, node: u64) -> Result<(), String> {
         for which in 0..self.clients.len() {
             let client = &mut self.clients[which];
@@ -289,7 +289,7 @@ impl World {
         Ok(())
     }
 
-    /// Whoever knows that its session may be over believes nothing any more.
+    /// A client that knows that its session may have ended believes nothing any more.
     pub(super) fn lapse(&mut self) {
         let now = self.now();
         for (which, client) in self.clients.iter().enumerate() {
@@ -368,7 +368,7 @@ impl World {
             self.refused(which, &asked, error);
             return Ok(());
         }
-        // The node has heard of it then or later. Its clock may be faster, so a client believes for nine tenths.
+        // The node has heard of it then or later. Its clock may be faster, so a client believes for nine tenths of the TTL.
         let deadline = since + TTL_MS * 9 / 10;
         let client = &mut self.clients[which];
         if client.session.is_some() && !client.resumes {
@@ -398,7 +398,7 @@ impl World {
         let word = error.split(' ').next().unwrap_or_default();
         *self.tally.refused.entry(word.to_owned()).or_default() += 1;
         match (word, asked) {
-            // The session is over.
+            // The session has ended.
             (
                 "STALE",
                 Asked::Resume | Asked::Ping | Asked::Lock(_) | Asked::Join(_) | Asked::Send(_),
@@ -406,7 +406,7 @@ impl World {
                 self.forget_session(which);
                 self.hang_up(which);
             }
-            // It was granted when it had stopped to wait for it.
+            // It was granted after the client had stopped waiting.
             ("HELD", Asked::Lock(gate)) => {
                 self.ask(which, Asked::Unlock, &giving_back(gate, ""));
             }
@@ -467,7 +467,7 @@ impl World {
             Some(_) => self.leave(which),
             None => {}
         }
-        // What it did not know of it does not want.
+        // It gives back what it did not know of.
         let own = self.clients[which].hold.as_ref();
         let own = own.map(|hold| hold.gate.clone());
         let held = [("holds", false), ("leads", true)].into_iter();
@@ -483,7 +483,7 @@ impl World {
     }
 }
 
-/// What a gate or an election is called among the monitors.
+/// The name of a gate or an election among the monitors.
 fn named(name: &str, election: bool) -> String {
     match Name::election(name) {
         Ok(inner) if election => inner.to_string(),

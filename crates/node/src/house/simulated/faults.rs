@@ -1,4 +1,4 @@
-//! What can go wrong, drawn from the seed.
+//! Faults, drawn from the seed.
 
 use testigo_engine::simulated::Fate;
 
@@ -32,7 +32,7 @@ impl World {
             _ => {
                 self.flush_ms = self.chance.between(1, 100);
                 if self.chance.chance(0.3) {
-                    // Everybody at once.
+                    // All nodes at once.
                     for node in 1..=self.machines.len() as u64 {
                         self.kill(node);
                     }

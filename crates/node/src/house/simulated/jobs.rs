@@ -1,5 +1,5 @@
-//! Workers: they create jobs, take them and finish them, over connections without a session of their own, so that a job
-//! is in a worker's hands as long as its connection is open.
+//! Workers: they create jobs, take them and finish them, over connections with implicit sessions, so that a worker holds a
+//! job as long as its connection is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::clients::{Asked, Hold};
 use super::reply::Said;
 use super::world::World;
 
-/// The flow that all workers work in.
+/// The flow of all workers.
 pub(super) const FLOW: &str = "FLOW APPLY f \"maker -> [q] -> taker\"";
 
-/// What became of the jobs, as far as anybody was told.
+/// The fate of the jobs, as far as any client was told.
 #[derive(Default)]
 pub(super) struct Jobs {
     named: u64,
-    /// By id: what was acknowledged to whoever created it.
+    /// Names by ID: creates that were acknowledged.
     acknowledged: BTreeMap<u64, String>,
     done: BTreeSet<u64>,
-    /// Somebody said that they are done, and was not answered.
+    /// Jobs that a worker reported as done without getting an answer.
     perhaps_done: BTreeSet<u64>,
 }
 
@@ -74,7 +74,7 @@ impl World {
         let gate = format!("job {job}");
         self.clients[which].hold = Some(Hold::of_job(gate.clone(), fence, job));
         if self.clients[which].suspended {
-            // It was told by a node that is held up since.
+            // The node that said so has been held up since.
             return Ok(());
         }
         self.lapse();
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Every job that was acknowledged is there, or somebody has finished it.
+    /// Every acknowledged job is there, or a worker has finished it.
     pub(super) fn check_jobs(&self) -> Result<(), String> {
         let mut machines = self.machines.iter();
         let leading = machines.find_map(|machine| {

@@ -1,4 +1,4 @@
-//! One simulated machine: a disk, and the house on it while it runs. Its log is driven by hand, and its clock too.
+//! One simulated machine: a disk, and the house on it while it runs. Its log and its clock are driven by hand.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use crate::peers::ClusterConfig;
 use crate::serve::serve;
 use crate::wire::{Framer, Progress, WireLimits};
 
-/// A connection as both sides know it: the client, and how often it has dialled.
+/// A connection as both sides know it: the client, and how often it has connected.
 pub(super) type Dial = (usize, u64);
 
-/// What comes to a machine.
+/// What arrives at a machine.
 #[derive(Clone, Debug)]
 pub(super) enum Inbound {
     Frame { from: u64, frame: Bytes },
@@ -30,7 +30,7 @@ pub(super) enum Inbound {
     HangUp(Dial),
 }
 
-/// What a client hears: bytes, and whether the connection is closed behind them.
+/// What a client hears: bytes, and whether the connection is closed after them.
 #[derive(Clone, Debug)]
 pub(super) struct Heard {
     pub(super) line: Dial,
@@ -42,12 +42,12 @@ pub(super) struct Machine {
     pub(super) id: u64,
     pub(super) disk: Disk,
     pub(super) running: Option<Running>,
-    /// Counts starts and ends, so that what was planned for an earlier life is known.
+    /// Counts starts and ends, to recognise what was planned for an earlier life.
     pub(super) life: u64,
     pub(super) paused: bool,
-    /// What has come and was not heard yet.
+    /// What has arrived and was not heard yet.
     pub(super) inbox: Vec<Inbound>,
-    /// How fast its clock goes, in thousandths of what it should.
+    /// How fast its clock runs, in thousandths of the right speed.
     rate: u64,
     clock: Arc<AtomicU64>,
 }
@@ -116,7 +116,7 @@ impl Machine {
         }
     }
 
-    /// It runs and is not held up.
+    /// Whether it runs and is not held up.
     pub(super) fn works(&self) -> bool {
         self.running.is_some() && !self.paused
     }
@@ -126,7 +126,7 @@ impl Machine {
         self.clock.store(now, Ordering::Relaxed);
     }
 
-    /// Starts the house; says whether the disk let it.
+    /// Starts the house; says whether the disk allowed it.
     pub(super) fn boot(&mut self, seed: u64, broken: Option<Broken>) -> Result<bool, String> {
         self.life += 1;
         self.inbox.clear();
@@ -174,7 +174,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The process ends. If a flush is under way, this much of it is on the disk. Gives who was connected.
+    /// The process ends. If a flush is under way, `fate` says how much of it is on disk. Returns who was connected.
     pub(super) fn crash(&mut self, fate: Fate) -> Vec<Dial> {
         self.life += 1;
         self.paused = false;
@@ -194,7 +194,7 @@ impl Machine {
         lines
     }
 
-    /// Who this machine is, to whoever lets it in.
+    /// How this machine introduces itself to whoever lets it in.
     pub(super) fn newcomer(&self) -> Option<Newcomer> {
         let running = self.running.as_ref()?;
         Some(Newcomer {
@@ -208,13 +208,13 @@ impl Machine {
         })
     }
 
-    /// Hears what has come and does what there is to do, as the reactor does in its turns. Gives what clients are told.
+    /// Hears what has arrived and does what there is to do, as the reactor does in its turns. Returns what clients are told.
     pub(super) fn turn(&mut self) -> Vec<Heard> {
         let mut heard = Vec::new();
         let Some(running) = self.running.as_mut().filter(|_| !self.paused) else {
             return heard;
         };
-        // What is due has happened before anybody is heard.
+        // What is due must happen before anybody is heard.
         running.house.begin_turn();
         for inbound in self.inbox.drain(..) {
             running.hear(inbound);
@@ -278,7 +278,7 @@ impl Running {
         input.drain(..served.used);
     }
 
-    /// Everything that can be done now, up to a flush of the disk.
+    /// Does everything that can be done now, up to a flush of the disk.
     fn settle(&mut self, heard: &mut Vec<Heard>) {
         loop {
             self.hand.begin();
@@ -308,7 +308,7 @@ impl Running {
         }
     }
 
-    /// Something is to be done that no flush under way holds up.
+    /// Whether there is work that no flush under way holds up.
     fn is_asked(&self) -> bool {
         !self.hand.is_begun() && self.hand.is_asked()
     }
@@ -335,13 +335,13 @@ impl Running {
         self.sent.take()
     }
 
-    /// Everybody who was to be heard has been heard.
+    /// Everything that was to be heard has been heard.
     pub(super) fn judge_silence(&mut self) {
         let now = self.house.now();
         self.house.judge_silence(now);
     }
 
-    /// The titles that this node acts on.
+    /// Shows the monitor the titles on which this node acts.
     pub(super) fn show_titles(
         &self,
         gates: &[String],

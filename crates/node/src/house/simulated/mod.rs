@@ -1,10 +1,11 @@
-//! Whole houses in virtual time: three and five of them, over the engine that a node runs on, simulated links and disks, with
-//! clients that speak the protocol; one thread, one seed. Machines crash and are held up, links are cut in both directions or
-//! one, disks fail. No two clients are inside together or lead one election, no fence or term is repeated or lowered, no shard has two owners under one
-//! number, no job is lost, done twice or in two hands, nothing is decided twice, no message of a group is left out or has two places, and every gate is granted again after the last fault.
+//! Whole houses in virtual time: three or five of them, over the engine that a node runs on, simulated links and disks, with
+//! clients that speak the protocol; one thread, one seed. Machines crash and are held up, links are cut in one direction or
+//! both, disks fail. No two clients are inside together or lead one election, no fence or term is repeated or lowered, no
+//! shard has two owners under one number, no job is lost, done twice or held twice, nothing is decided twice, no message of a
+//! group is left out or has two places, and every gate is granted again after the last fault.
 //!
-//! `TESTIGO_ROUNDS` says how many seeds; `TESTIGO_SEED` says which is the first;
-//! `TESTIGO_ALOUD` prints what clients say and hear.
+//! `TESTIGO_ROUNDS` says how many seeds; `TESTIGO_SEED` says which is the first; `TESTIGO_ALOUD` prints what clients say and
+//! hear.
 
 mod agreeing;
 mod clients;
@@ -37,13 +38,13 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// So many seeds, or as a longer run says.
+/// This many seeds, unless a longer run says otherwise.
 fn seeds(default: u64) -> std::ops::Range<u64> {
     let first = number("TESTIGO_SEED").unwrap_or(0);
     first..first + number("TESTIGO_ROUNDS").unwrap_or(default)
 }
 
-/// Runs all seeds, on several threads if there are many: each run is of one thread.
+/// Runs all seeds, on several threads if there are many: each run has one thread.
 fn run_all(make: Make, seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
     let threads = match seeds.end - seeds.start {
         0..=500 => 1,
@@ -75,7 +76,7 @@ fn run_all(make: Make, seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
     (sum, failed)
 }
 
-/// Runs so many seeds, none of which may fail. Gives how many there were, and what they did together.
+/// Runs this many seeds, none of which may fail. Returns how many there were, and what they did in total.
 fn none_fails(make: Make, most: u64) -> (u64, Tally) {
     let seeds = seeds(most);
     let count = seeds.end - seeds.start;
@@ -103,7 +104,7 @@ fn no_two_clients_are_inside_whichever_algorithm_ownership_travels_by() {
     none_fails(World::of_using, 60);
 }
 
-/// A node that had been left out came back with a resume of long ago. The log refused it, and the node that the client had gone to
+/// A node that had been left out came back with an old resume. The log refused it, and the node to which the client had gone
 /// since took the refusal for its own: it forgot the client's claims just before the session moved there.
 #[test]
 fn what_the_log_refuses_another_node_ends_no_resume() {
@@ -156,8 +157,8 @@ fn a_seed_is_a_run_byte_for_byte() {
     }
 }
 
-/// Those that random seeds reveal soon at this level. The others are too rare here, or hidden: a house without a lease
-/// answers no client, whatever its estate does. `core`'s estates and the rule's own scenarios reveal them.
+/// The rules whose absence random seeds reveal soon at this level. The others are too rare here, or hidden: a house without a
+/// lease answers no client, whatever its estate does. `core`'s estates and the rule's own scenarios reveal them.
 const REVEALED: &[Broken] = &[Broken::LateGrant, Broken::OpenWithoutOrphans];
 
 #[test]

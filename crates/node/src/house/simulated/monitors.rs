@@ -1,14 +1,14 @@
-//! What must hold whatever fails, as the clients see it.
+//! What must hold whatever fails, as seen by the clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use testigo_core::{OneOwner, bare_name};
 
-/// Who believes to be inside, and the highest fence of every gate.
+/// Who believes that it is inside, and the highest fence of every gate.
 #[derive(Default)]
 pub(super) struct Monitors {
     inside: BTreeMap<String, BTreeMap<usize, u64>>,
-    /// Of writers, and of all.
+    /// For writers, and for all.
     highest: BTreeMap<String, [u64; 2]>,
     /// Who entered last.
     last: BTreeMap<String, usize>,
@@ -23,7 +23,7 @@ impl Monitors {
         let reads = self.reads(client, gate);
         let highest = self.highest.entry(gate.into()).or_default();
         let below = highest[usize::from(!reads)];
-        // Who campaigns while it leads is answered the term that it has.
+        // A leader that campaigns again is answered with its present term.
         let last = self.last.insert(gate.into(), client);
         let leads = bare_name(gate) != gate && (fence, Some(client)) == (below, last);
         if fence <= below && !leads {
@@ -38,7 +38,7 @@ impl Monitors {
         self.stays(client, gate, fence)
     }
 
-    /// A client goes on believing that it is inside.
+    /// A client still believes that it is inside.
     pub(super) fn stays(&mut self, client: usize, gate: &str, fence: u64) -> Result<(), String> {
         let inside = self.inside.entry(gate.into()).or_default();
         inside.insert(client, fence);
@@ -56,7 +56,7 @@ impl Monitors {
         self.readers.contains(&(client, gate.to_owned()))
     }
 
-    /// A client is outside, or believes so.
+    /// A client is outside, or believes that it is.
     pub(super) fn leaves(&mut self, client: usize, gate: &str) {
         if let Some(inside) = self.inside.get_mut(gate) {
             inside.remove(&client);

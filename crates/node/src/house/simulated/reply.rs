@@ -1,19 +1,19 @@
-//! What a client reads off its connection, in version 3 of the protocol.
+//! What a client reads from its connection, in version 3 of the protocol.
 
-/// A reply, or something that nobody asked for.
+/// A reply, or a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Number(u64),
     Text(String),
     Error(String),
     Null,
-    /// Of a map: keys and values in turn.
+    /// For a map, keys and values in turn.
     List(Vec<Said>),
     Push(Vec<Said>),
 }
 
 impl Said {
-    /// Reads what is whole off the front.
+    /// Takes the first reply off the front, if it is complete.
     pub(super) fn read(bytes: &mut Vec<u8>) -> Option<Said> {
         let mut at = 0;
         let said = read(bytes, &mut at)?;
@@ -42,12 +42,12 @@ impl Said {
         }
     }
 
-    /// The list that a map has under a key.
+    /// A map's list under a key.
     pub(super) fn of(&self, key: &str) -> &[Said] {
         self.value(key).map_or(&[], Said::list)
     }
 
-    /// What a map has under a key.
+    /// A map's value under a key.
     pub(super) fn value(&self, key: &str) -> Option<&Said> {
         let mut pairs = self.list().chunks(2);
         let pair = pairs.find(|pair| pair[0].text() == key);

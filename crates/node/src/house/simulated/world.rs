@@ -1,5 +1,4 @@
-//! A cluster in virtual time: machines with their houses, links between them, clients, and what goes wrong, drawn from one
-//! seed.
+//! A cluster in virtual time: machines with their houses, links between them, clients, and faults, all drawn from one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
@@ -20,16 +19,16 @@ use crate::clock::simulated::WALL_MS;
 use crate::random;
 
 pub(super) const TTL_MS: u64 = 5_000;
-/// The cluster is whole by then.
+/// By then the cluster is complete.
 const WHOLE_MS: u64 = 20_000;
-/// For so long things go wrong.
+/// How long there are faults.
 const FAULTS_MS: u64 = 20_000;
-/// So long after the last fault every gate must have been granted again: a lease, an orphan's TTL, elections, and the wait of
-/// a client.
+/// By this long after the last fault every gate must have been granted again: a lease, an orphan's TTL, elections, and the
+/// wait of a client.
 const CALM_MS: u64 = 30_000;
-/// So long after it every node must be back: who keeps crashing is let in again after a minute.
+/// By this long after it every node must be back: a node that keeps crashing is let in again after a minute.
 const BACK_MS: u64 = 100_000;
-/// How long a node waits until its clients trust it again, after it was held up.
+/// How long clients need to trust a node again after it was held up.
 const TOLD_MS: u64 = 60;
 
 #[derive(Debug)]
@@ -47,7 +46,7 @@ pub(super) enum Event {
     Fault,
 }
 
-/// What happened, to see that something did.
+/// Counts of what happened, to see that something did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) grants: u64,
@@ -62,7 +61,7 @@ pub(super) struct Tally {
     pub(super) anew: u64,
     pub(super) frames: u64,
     pub(super) refused: BTreeMap<String, u64>,
-    /// Of all frames that were sent.
+    /// A hash of all frames that were sent.
     pub(super) trace: u64,
 }
 
@@ -94,24 +93,24 @@ pub(super) struct World {
     pub(super) monitors: Monitors,
     pub(super) jobs: Jobs,
     pub(super) tally: Tally,
-    /// Nothing gets from the first to the second.
+    /// Nothing gets from the first node to the second.
     pub(super) cuts: BTreeSet<(u64, u64)>,
-    /// When what was last sent over a link arrives: what follows comes later.
+    /// When the last frame sent over a link arrives: what follows comes later.
     last: BTreeMap<(u64, u64), Time>,
-    /// As that, to a client and from it.
+    /// The same for the line to a client and from it.
     last_line: BTreeMap<(Dial, bool), Time>,
-    /// How long a frame takes, at most.
+    /// How long a frame takes at most.
     latency_ms: u64,
     pub(super) flush_ms: u64,
     pub(super) healed: bool,
     pub(super) granted: BTreeMap<String, u64>,
-    /// How the ownership of the gates travels, where that is not by the log.
+    /// How the ownership of the gates travels, where it does not travel in the log.
     pub(super) using: Vec<Using>,
-    /// Whether clients agree on values, too.
+    /// Whether clients also agree on values.
     pub(super) agrees: bool,
     pub(super) agreed: Agreed,
     broken: Option<Broken>,
-    /// Says what happens.
+    /// Whether it prints what happens.
     aloud: bool,
 }
 
@@ -124,7 +123,7 @@ impl World {
         let count = chance.between(3, 7);
         let clients = (0..count).map(|_| Client::new(chance.chance(0.5), chance.chance(0.3)));
         let mut clients: Vec<Client> = clients.collect();
-        // Somebody must enter the gates.
+        // Some client must enter the gates.
         clients[0].works &= !clients.iter().all(|client| client.works);
         // Every other one is an election.
         let gates = (0..chance.between(1, 4)).map(|n| match n % 2 {
@@ -157,8 +156,7 @@ impl World {
         }
     }
 
-    /// The same, with gates that readers and writers share and whose ownership travels by algorithms. Workers enter gates,
-    /// too.
+    /// The same, with gates that readers and writers share and whose ownership algorithms move. Workers enter gates, too.
     pub(super) fn of_using(seed: u64, nodes: u64, broken: Option<Broken>) -> World {
         let mut world = World::new(seed, nodes, broken);
         let mut chance = Generator::new(seed ^ 0xc3);
@@ -219,7 +217,7 @@ impl World {
 
     /// The first node founds the cluster, and all others join it.
     fn gather(&mut self) -> Result<(), String> {
-        // Nobody's clock begins with 0.
+        // No clock begins with 0.
         self.agenda.plan(Time::units(1_000), Event::Join);
         self.happen()?;
         for node in 1..=self.machines.len() as u64 {
@@ -234,7 +232,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody applies the flow that workers work in.
+    /// A client applies the workers' flow.
     fn apply_flow(&mut self) -> Result<(), String> {
         let dial = (usize::MAX, 0);
         self.send_to_node(1, Inbound::Connect(dial));
@@ -254,7 +252,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody creates the gates whose ownership travels by algorithms.
+    /// A client creates the gates whose ownership algorithms move.
     fn create_gates(&mut self) -> Result<(), String> {
         let dial = (usize::MAX, 0);
         for at in 0..self.using.len() {
@@ -311,7 +309,7 @@ impl World {
         format!("{}\n{:?}", machines.join("\n"), self.clients)
     }
 
-    /// Prints what happens, for whoever looks at one seed.
+    /// Prints what happens, for a person who looks at one seed.
     pub(super) fn note(&self, what: impl FnOnce(&World) -> String) {
         if self.aloud {
             println!("{} {}", self.now(), what(self));
@@ -534,7 +532,7 @@ impl World {
         self.agenda.plan(at, Event::Inbound { to, inbound });
     }
 
-    /// When something arrives that is sent now behind something else.
+    /// When something arrives that is sent now, after the last thing sent.
     fn after(&mut self, last: Option<Time>, latency_ms: u64) -> Time {
         let took = Time(
             self.chance
@@ -562,7 +560,7 @@ impl World {
         self.agenda.plan(at, Event::Inbound { to, inbound });
     }
 
-    /// Whoever is no member yet asks somebody to let it in.
+    /// Nodes that are no members yet ask others to let them in.
     fn join(&mut self) -> Result<(), String> {
         for node in 2..=self.machines.len() as u64 {
             let machine = self.machine(node);

@@ -1,4 +1,4 @@
-//! The home's side: commands are sent away, and their connections are answered.
+//! The home's side: sends commands away, and answers their connections.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::house::{Blocked, ClientId, House, Step};
 use crate::wire::{KeptCommand, Protocol, RawCommand, Reply, Words, encode, refuse};
 
 impl House {
-    /// A command goes where its route leads; its connection waits for the answer.
+    /// Sends a command where its route leads; its connection waits for the answer.
     pub(crate) fn send_away(
         &mut self,
         id: ClientId,
@@ -91,7 +91,7 @@ impl House {
         Some(Reply::Error(format!("MOVED {} {client}", shard.0)))
     }
 
-    /// A job that is given back is reported to no new owner, whatever becomes of the call.
+    /// A job that is being given back is reported to no new owner, whatever happens to the call.
     fn give_up_first(&mut self, id: ClientId, mut words: Words<'_>) {
         let plain = words.keyword("BACK") && words.left() == 2;
         let numbers = (words.nth_text(0), words.nth_text(1));
@@ -129,7 +129,7 @@ impl House {
         let Some(caller) = self.caller(id) else {
             return;
         };
-        // All are under way before the first is carried out: this node answers itself at once.
+        // All are registered before the first is carried out, because this node answers itself at once.
         let mut calls_to = Vec::new();
         for leg in calls.legs {
             self.visits.next_call += 1;
@@ -154,7 +154,7 @@ impl House {
             calls_to.push((leg.to, call));
         }
         for (to, call) in calls_to {
-            // An earlier one may have answered the errand; then this one is not made.
+            // If an earlier call has answered the errand, this one is not made.
             let sent = self.visits.calls.get(&call.call);
             if sent.is_none_or(|sent| sent.client.is_none()) {
                 self.visits.calls.remove(&call.call);
@@ -185,7 +185,7 @@ impl House {
             .client
             .filter(|id| self.visits.errands.contains_key(id));
         let Some(id) = waits else {
-            // Whoever wanted it has gone away.
+            // The client that wanted it has gone.
             if let (Replied::Written(_, Some(taken)), Some(session)) = (replied, sent.session) {
                 self.give_back(session, taken);
             }
@@ -196,7 +196,7 @@ impl House {
         };
         errand.calls.remove(&call);
         if !self.acts() {
-            // A node without a lease tells its clients nothing that they could rely on.
+            // A node without a lease tells its clients nothing on which they could rely.
             let refusal = unanswered(None, sent.effect == Effect::Changes);
             return self.end_errand(id, refusal);
         }
@@ -207,7 +207,7 @@ impl House {
         let session = errand.session;
         match replied {
             Replied::Moved => errand.unserved = true,
-            // It is named as missing.
+            // That node will be named as missing.
             Replied::Nothing if errand.merge.is_some_and(Merge::names_missing) => {}
             Replied::Nothing => {
                 let why = "the other node has too much to do, or is ending; nothing was done";
@@ -295,12 +295,12 @@ impl House {
         }
     }
 
-    /// Whether a client carries out a command of another node.
+    /// Whether a client carries out a command for another node.
     pub(crate) fn is_visit(&self, id: ClientId) -> bool {
         self.visits.here.contains_key(&id)
     }
 
-    /// A connection has its answer.
+    /// Sends a connection its answer.
     fn finish(&mut self, id: ClientId, bytes: BytesMut) {
         self.call_off(id);
         self.connections.unblock_with(id, bytes);
@@ -322,7 +322,7 @@ impl House {
         self.finish(id, bytes);
     }
 
-    /// Nobody waits for an errand any more: its calls are called off, and what they bring is given back.
+    /// Nobody waits for an errand any more: cancels its calls, and gives back what they bring.
     pub(crate) fn call_off(&mut self, id: ClientId) {
         self.visits.reads.forget(id);
         let Some(errand) = self.visits.errands.remove(&id) else {
@@ -347,7 +347,7 @@ impl House {
         let _ = self.ask(session, &Command::GiveBack(taken));
     }
 
-    /// What is due happens: errands are routed again, or given up.
+    /// Does what is due: routes errands again, or gives them up.
     pub(in crate::house) fn visits_turn(&mut self) {
         while let Some(&(at, id)) = self.visits.again.first()
             && at <= self.now
@@ -373,7 +373,7 @@ impl House {
         self.tell_listening();
     }
 
-    /// Why there is no answer, by whom.
+    /// Why there is no answer, and from whom.
     fn not_in_time(&self, id: ClientId) -> Refusal {
         let errand = self.visits.errands.get(&id);
         let calls = errand.into_iter().flat_map(|errand| &errand.calls);
@@ -406,7 +406,7 @@ impl House {
         self.go(id);
     }
 
-    /// A command that was to be carried out elsewhere is carried out here after all.
+    /// Carries out a command here that was to be carried out elsewhere.
     pub(super) fn serve_here(&mut self, id: ClientId, line: &KeptCommand, known: Known) {
         self.call_off(id);
         if let Some(client) = self.connections.client_mut(id) {
@@ -422,7 +422,7 @@ impl House {
         }
     }
 
-    /// Members have left: what they were called for is routed again, or unknown.
+    /// Members have left: calls to them are routed again, or have an unknown outcome.
     pub(in crate::house) fn callees_left(&mut self) {
         let view = self.replicated().view();
         let calls = self.visits.calls.iter();
@@ -465,7 +465,7 @@ impl House {
     }
 }
 
-/// Calls off what is under way, and routes the errand again in a moment.
+/// Cancels what is under way, and routes the errand again in a moment.
 fn errand_again(house: &mut House, id: ClientId) {
     let Some(errand) = house.visits.errands.get_mut(&id) else {
         return;
@@ -485,7 +485,7 @@ fn errand_again(house: &mut House, id: ClientId) {
     house.go_later(id);
 }
 
-/// The end of a command whose answer did not come in time.
+/// The end of a command that was not answered in time.
 fn unanswered(who: Option<&str>, changes: bool) -> Refusal {
     match (changes, who) {
         (true, who) => {

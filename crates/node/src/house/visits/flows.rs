@@ -1,4 +1,4 @@
-//! The flows of all members as one: of each queue what its owner knows, of processes and arrows the sums.
+//! Merges the flows of all members: for each queue what its owner knows, for processes and arrows the sums.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use testigo_core::estate::Peer;
 
 use super::states::{State, based};
 
-/// The flows as they were told, by node, as seen from one of them. They name the members that told nothing. Nothing if nobody
-/// told any.
+/// The flows that each node told, merged from the point of view of one of them, naming the members that told nothing. `None`
+/// if no member told any.
 pub(super) fn merged(told: BTreeMap<Peer, State>, own: Peer, members: &[Peer]) -> Option<State> {
     let (mut state, told) = based(told, own, members)?;
     let flows = state.get_mut("flows").and_then(Value::as_array_mut);
@@ -16,7 +16,7 @@ pub(super) fn merged(told: BTreeMap<Peer, State>, own: Peer, members: &[Peer]) -
     for ((node, _), mut other) in told {
         let others = other.get_mut("flows").and_then(Value::as_array_mut);
         for (key, other) in by_key(others, &["name", "mark"]) {
-            // One that was changed between two answers is as the first one has it.
+            // If a flow was changed between two answers, the first one counts.
             if let Some(flow) = flows.get_mut(&key) {
                 add(flow, other, node.0);
             }

@@ -1,5 +1,5 @@
-//! The answers of all members as one. They are read as they are written: each node has written them in the version of the
-//! wire that the client speaks.
+//! Merges the answers of all members. They are read as they were encoded: each node has used the client's version of the wire
+//! protocol.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::commands::{FlowSums, Merge};
 use crate::house::House;
 use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, map_head, refuse};
 
-/// Replies deeper than this are not made by any command.
+/// No command makes replies deeper than this.
 const DEPTH_MAX: usize = 16;
 
-/// All replies as one, for one of the members. One that is an error is the answer; where who does not answer is named, that
-/// of another member is none.
+/// Merges all replies for one of the members. If one is an error, it is the answer; but if missing members are named, an
+/// error from another member counts as no answer.
 pub(super) fn merged(
     merge: Merge,
     replies: &BTreeMap<Peer, Vec<u8>>,
@@ -98,7 +98,7 @@ pub(super) fn merged(
         }
         Merge::Gate => gate(replies, protocol).ok_or_else(broken),
         Merge::Pool => pool(replies, members, protocol).ok_or_else(broken),
-        // What comes of that is no answer yet.
+        // The numbers must first be put together elsewhere.
         Merge::PoolUse => Err(broken()),
         Merge::Jobs { rows_max, paged } => {
             let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
@@ -210,7 +210,7 @@ fn gate(replies: &BTreeMap<Peer, Vec<u8>>, protocol: Protocol) -> Option<BytesMu
     Some(bytes)
 }
 
-/// A pool as all members have it: what they have of it together, and their rows one after the other.
+/// A pool of all members: what they have together, and their rows one after the other.
 fn pool(
     replies: &BTreeMap<Peer, Vec<u8>>,
     members: &[Peer],
@@ -255,7 +255,7 @@ fn pool(
     Some(bytes)
 }
 
-/// The numbers that members have answered; nothing if one has answered something else.
+/// The numbers that members have answered; `None` if one has answered something else.
 pub(super) fn numbers(replies: &BTreeMap<Peer, Vec<u8>>) -> Option<Vec<(NodeId, u64)>> {
     let numbers = replies
         .iter()
@@ -266,7 +266,7 @@ pub(super) fn numbers(replies: &BTreeMap<Peer, Vec<u8>>) -> Option<Vec<(NodeId, 
     numbers.collect()
 }
 
-/// Where replies differ in a number, the highest.
+/// If replies differ in a number, the highest.
 fn most(replies: &BTreeMap<Peer, Vec<u8>>) -> BytesMut {
     let lines = |reply: &[u8]| -> Vec<Vec<u8>> {
         let lines = reply.split(|byte| *byte == b'\n');
@@ -280,7 +280,7 @@ fn most(replies: &BTreeMap<Peer, Vec<u8>>) -> BytesMut {
     let mut merged = lines(replies.next().map_or(&b""[..], |reply| reply));
     for reply in replies {
         let other = lines(reply);
-        // A flow that was changed between two answers; the first one is as good.
+        // A flow was changed between two answers; the first one is as good.
         if other.len() != merged.len() {
             continue;
         }
@@ -295,7 +295,7 @@ fn most(replies: &BTreeMap<Peer, Vec<u8>>) -> BytesMut {
     BytesMut::from(&merged.join(&b'\n')[..])
 }
 
-/// A page of one member's rows, with a cursor that leads to the next page or to the next member.
+/// A page of one member's rows, with a cursor to the next page or the next member.
 pub(super) fn page(
     replies: &BTreeMap<Peer, Vec<u8>>,
     node: u64,
@@ -322,7 +322,7 @@ pub(super) fn page(
 }
 
 impl House {
-    /// The member that a page is of, and the command for it.
+    /// The member that has a page, and the command for it.
     pub(super) fn page_of(&self, line: &KeptCommand, at: usize) -> Option<(Peer, KeptCommand)> {
         let raw = line.raw();
         let cursor = std::str::from_utf8(raw.word(at)?).ok()?;
@@ -332,12 +332,12 @@ impl House {
         };
         let members = &self.replicated().view().members;
         let (to, place) = match from {
-            // It is none; whoever looks at it says so.
+            // It is not a valid cursor; the node itself says so.
             None => (self.own, place),
             Some(from) => match members.iter().find(|member| member.node >= from) {
                 Some(member) if member.node == from => ((member.node, member.start), place),
                 Some(member) => ((member.node, member.start), "0"),
-                // All that were there have left: there is nothing behind the last.
+                // All members from there on have left: nothing comes after the last one.
                 None => (members.last().map(peer)?, "4294967295"),
             },
         };
@@ -348,7 +348,7 @@ impl House {
         Some((to, KeptCommand::of(words)))
     }
 
-    /// The member behind one, by node.
+    /// The next member by number.
     pub(super) fn node_after(&self, page: Peer) -> Option<u64> {
         let mut members = self.replicated().view().members.iter();
         members

@@ -1,10 +1,10 @@
-//! Commands that other nodes carry out. A command whose route leads away is a *call*: it travels to its owner with who gives
-//! it, and is carried out there by a *visit*, a client without a socket, so that the code of commands is the same everywhere.
-//! The reply travels back as it is written. A node calls itself, too, where a command has several owners.
+//! Commands that other nodes carry out. A command whose route leads away is a *call*: it travels to its owner together with
+//! who gives it, and a *visit* carries it out there, a client without a socket, so that the code of commands is the same
+//! everywhere. The reply travels back as it was encoded. A node also calls itself if a command has several owners.
 //!
-//! A call that was certainly not carried out, or that changes nothing, is routed again; whatever may have changed something
-//! at a node that was lost, or that does not answer in time, ends as UNKNOWN. A look at the state of all members waits for
-//! nobody for long: what has come is shown, and who is missing is named.
+//! A call that was certainly not carried out, or that changes nothing, is routed again. One that may have changed something
+//! at a node that was lost, or that does not answer in time, ends as UNKNOWN. A look at the state of all members does not
+//! wait long for anybody: what has come is shown, and missing members are named.
 
 mod calls;
 mod flows;
@@ -25,28 +25,28 @@ use super::{ClientId, Step};
 use crate::commands::{Effect, Merge, Route};
 use crate::wire::{KeptCommand, Protocol};
 
-/// How long a command that does not want to wait is tried for, in milliseconds.
+/// How long a command that does not itself wait is tried, in milliseconds.
 const CALL_MS_MAX: u64 = 10_000;
 /// How long a look at all members waits for those that do not answer, in milliseconds.
 const LOOK_MS_MAX: u64 = 1_000;
-/// After so long a call that found nobody in charge is routed again, in milliseconds.
+/// After this long a call for which nobody was in charge is routed again, in milliseconds.
 const RETRY_MS: u64 = 20;
-/// Visits at one node, those included that wait until they can be carried out; more are refused.
+/// Cap on visits at one node, including those that wait until they can be carried out; more are refused.
 const VISITS_MAX: usize = 100_000;
 
 /// A command for another node.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Call {
-    /// Its number, among those of the sender.
+    /// The sender's number for it.
     pub(crate) call: u64,
     /// The shards that it is about, with the numbers that the sender knows. The receiver must own all of them, and may wait
-    /// for all but the first.
+    /// for all except the first.
     shards: Vec<(Shard, Number)>,
     caller: Caller,
     asks: Asks,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Asks {
     Command(KeptCommand),
@@ -56,7 +56,7 @@ enum Asks {
 /// Who gives a command, as its home knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Caller {
-    /// The name of its user; none for a program that this process embeds. All nodes have the same users.
+    /// The name of its user; `None` for a program that embeds this process. All nodes have the same users.
     user: Option<String>,
     resp3: bool,
     session: Option<(SessionId, Index)>,
@@ -75,14 +75,14 @@ impl Caller {
     }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Replied {
     /// It was carried out; this is the reply.
     Written(Vec<u8>, Option<Taken>),
-    /// It was not carried out: the owner is another one.
+    /// It was not carried out: there is another owner.
     Moved,
-    /// It was not carried out: it was called off, or there is no room.
+    /// It was not carried out: it was cancelled, or there is no room.
     Nothing,
 }
 
@@ -92,20 +92,20 @@ pub(crate) struct Visits {
     next_call: u64,
     /// What connections of this node wait for.
     errands: FxHashMap<ClientId, Errand>,
-    /// When they are given up.
+    /// When errands are given up.
     dues: BTreeSet<(u64, ClientId)>,
-    /// Calls that are not answered.
+    /// Unanswered calls.
     calls: BTreeMap<u64, Sent>,
-    /// Errands that are routed again at a time.
+    /// Errands to be routed again, by when.
     again: BTreeSet<(u64, ClientId)>,
     /// Visits that are carried out here.
     here: FxHashMap<ClientId, Visit>,
-    /// Those that cannot be yet.
+    /// Visits that cannot be carried out yet.
     waiting: Vec<Waiting>,
     reads: reads::WaitingReads,
     /// Members with clients that listen to channels.
     listeners: BTreeSet<Peer>,
-    /// Who was told that clients of this node listen.
+    /// Members that were told that clients of this node listen.
     told_listening: BTreeSet<Peer>,
 }
 
@@ -118,23 +118,23 @@ struct Errand {
     session: Option<SessionId>,
     /// When it is given up.
     due: u64,
-    /// The calls that are not answered.
+    /// Its unanswered calls.
     calls: BTreeSet<u64>,
-    /// What was answered, by node.
+    /// The answers, by node.
     replies: BTreeMap<Peer, Vec<u8>>,
-    /// How the answers are put together.
+    /// How the answers are merged.
     merge: Option<Merge>,
-    /// The page that was asked for: of which node.
+    /// The node that has the requested page.
     page: Option<Peer>,
     /// Not carried out, as far as is known: to be routed again.
     unserved: bool,
 }
 
-/// A call that is not answered.
+/// An unanswered call.
 #[derive(Debug)]
 struct Sent {
     to: Peer,
-    /// Nobody waits for it any more if there is none.
+    /// `None` if nobody waits for it any more.
     client: Option<ClientId>,
     session: Option<SessionId>,
     effect: Effect,
@@ -161,7 +161,7 @@ struct Waiting {
 }
 
 impl Visits {
-    /// When something has to be done next.
+    /// When something next has to be done.
     pub(super) fn next_deadline(&self) -> Option<u64> {
         let again = self.again.first().map(|(at, _)| *at);
         let errands = self.dues.first().map(|(due, _)| *due);

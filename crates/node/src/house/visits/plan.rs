@@ -1,4 +1,4 @@
-//! Which calls an errand makes: where they go, and what they say of whoever gives the command.
+//! Which calls an errand makes: where they go, and what they say about the client.
 
 use testigo_core::estate::Peer;
 use testigo_core::{Number, QueueId, Shard};
@@ -24,7 +24,7 @@ pub(super) struct Leg {
 }
 
 impl House {
-    /// Where the calls of an errand go now; nothing if nobody is in charge.
+    /// Where the calls of an errand go now; `None` if nobody is in charge.
     pub(super) fn plan(&self, errand: &Errand) -> Option<Plan> {
         let command = || Asks::Command(errand.line.clone());
         let one = |to, shards, effect, asks| Plan {

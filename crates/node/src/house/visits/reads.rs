@@ -1,5 +1,5 @@
-//! Reads of what the log says: they wait until the log is applied here as far as it had come anywhere when they were asked.
-//! One read index serves all that wait.
+//! Reads of what the log says. They wait until the log is applied here as far as it had come anywhere when the read was
+//! requested. One read index serves all that wait.
 
 use std::collections::VecDeque;
 
@@ -12,9 +12,9 @@ use testigo_core::Word;
 /// Commands that wait for a read index.
 #[derive(Debug, Default)]
 pub(super) struct WaitingReads {
-    /// Came after the last ask was sent.
+    /// Reads that came after the last ask was sent.
     fresh: Vec<Reading>,
-    /// Wait for the answer to this ask.
+    /// The last ask, and the reads that wait for its answer.
     asked: Option<(u64, Vec<Reading>)>,
     next: u64,
     asked_at: u64,
@@ -27,7 +27,7 @@ struct Reading {
     due: u64,
 }
 
-/// After so long without an answer a read index is asked for again, in milliseconds.
+/// After this long without an answer another read index is requested, in milliseconds.
 const ASK_AGAIN_MS: u64 = 500;
 
 impl WaitingReads {
@@ -54,7 +54,7 @@ impl WaitingReads {
 }
 
 impl House {
-    /// A command waits for the log.
+    /// Lets a command wait for the log.
     pub(super) fn read_later(&mut self, id: ClientId, line: KeptCommand) -> Outcome {
         self.check_acts()?;
         if let Some(client) = self.connections.client_mut(id) {
@@ -66,7 +66,7 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// Asks for a read index if somebody waits for one and none is under way.
+    /// Asks for a read index if commands wait for one and none is under way.
     pub(super) fn ask_for_reads(&mut self) {
         let now = self.now;
         let reads = &mut self.visits.reads;

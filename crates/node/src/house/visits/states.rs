@@ -1,4 +1,4 @@
-//! The states of all members as one: their rows together, their numbers added up, their times on one clock.
+//! Merges the states of all members: collects their rows, adds up their numbers, and puts their times on one clock.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use testigo_core::estate::Peer;
 
 pub(super) type State = Map<String, Value>;
 
-/// One state of those that were told, by node, as seen from one of them. It names the members that told nothing, and has at
-/// most so many rows of a kind. Nothing if nobody told any.
+/// One state made of those that each node told, from the point of view of one of them. It names the members that told
+/// nothing, and has at most `rows_max` rows of a kind. `None` if no member told any.
 pub(super) fn merged(
     told: BTreeMap<Peer, State>,
     own: Peer,
@@ -37,7 +37,7 @@ pub(super) fn merged(
     Some(state)
 }
 
-/// What is added to, which names the members that told nothing, and what else was told.
+/// The state to which the others are added, naming the members that told nothing; and the others.
 pub(super) fn based(
     mut told: BTreeMap<Peer, State>,
     own: Peer,
@@ -54,7 +54,7 @@ pub(super) fn based(
     Some((state, told))
 }
 
-/// A gate of which several nodes know a part is one gate.
+/// Unites the parts of a gate that several nodes know.
 fn unite_gates(state: &mut State) {
     let Some(Value::Array(gates)) = state.get_mut("gates") else {
         return;
@@ -87,7 +87,7 @@ fn unite_gates(state: &mut State) {
     *gates = whole;
 }
 
-/// A pool of which all nodes have a part is one pool.
+/// Unites the parts of a pool that all nodes have.
 fn unite_pools(state: &mut State) {
     let Some(Value::Array(pools)) = state.get_mut("pools") else {
         return;
@@ -118,7 +118,7 @@ fn is_idle(gate: &Value) -> bool {
     nobody("inside") && nobody("waiting")
 }
 
-/// Tells the times of a member on the clock of another.
+/// Converts the times of a member to another's clock.
 fn move_times(state: &mut State, by: i64) {
     const TIMES: [&str; 3] = ["since", "until", "heard"];
     let rows = |value: Option<&mut Value>, each: &mut dyn FnMut(&mut Value)| {
@@ -131,7 +131,7 @@ fn move_times(state: &mut State, by: i64) {
             if let Some(value) = row.get_mut(time)
                 && let Some(at) = value.as_u64()
             {
-                // What began before that clock did began at its beginning.
+                // What began before that clock did is said to begin with it.
                 *value = at.saturating_add_signed(by).into();
             }
         }
@@ -152,7 +152,7 @@ fn move_times(state: &mut State, by: i64) {
     });
 }
 
-/// Adds another member's rows and numbers; what else a state says is of the first.
+/// Adds another member's rows and numbers; everything else is the first one's.
 fn add(state: &mut State, other: State) {
     for (name, value) in other {
         let is = value.as_bool() == Some(true);
@@ -194,7 +194,7 @@ fn add_number(sums: &mut State, name: String, value: &Value) {
     sums.insert(name, sum.into());
 }
 
-/// Puts rows in order and leaves out those beyond the most; they are counted.
+/// Sorts rows, and cuts and counts those beyond the cap.
 fn cut<K: Ord>(state: &mut State, rows: &str, by: impl Fn(&Value) -> K, rows_max: usize) {
     let Some(Value::Array(shown)) = state.get_mut(rows) else {
         return;

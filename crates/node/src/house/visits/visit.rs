@@ -1,5 +1,4 @@
-//! The owner's side: commands of other nodes' clients are carried out, and what happens at gates is told to nodes whose
-//! clients listen.
+//! The owner's side: carries out commands of other nodes' clients, and tells nodes with listeners what happens at gates.
 
 use bytes::BytesMut;
 use testigo_core::estate::{Peer, RECALLED, Stands};
@@ -31,7 +30,7 @@ impl House {
         self.try_waiting();
     }
 
-    /// Carries out what can be carried out by now.
+    /// Carries out the calls that can be carried out by now.
     pub(super) fn try_waiting(&mut self) {
         if self.visits.waiting.is_empty() {
             return;
@@ -45,7 +44,7 @@ impl House {
             match stands {
                 Stands::Now => self.carry_out_call(from, waiting.call),
                 Stands::Moved => self.reply(from, call, Replied::Moved),
-                // Nothing was done: whoever still wants it asks again.
+                // Nothing was done: a client that still wants it asks again.
                 Stands::Wait if waiting.due <= self.now => self.reply(from, call, Replied::Moved),
                 Stands::Wait => {
                     waiting.retry_at = self.now + RETRY_MS;
@@ -55,14 +54,14 @@ impl House {
         }
     }
 
-    /// Whether a call can be carried out: this node owns what it is about, knows everything about it, and the caller is at
-    /// home where it says.
+    /// Whether a call can be carried out: this node owns what it is about, knows everything about it, and the caller's home
+    /// is where it says.
     fn call_stands(&mut self, waiting: &mut Waiting) -> Stands {
         let session = waiting.call.caller.session;
         let is_unit = matches!(waiting.call.asks, Asks::Unit(_));
         let mut missing: Vec<Shard> = Vec::new();
         for (at, named) in waiting.call.shards.iter().enumerate() {
-            // The first one stays where it is; the others come to it, under another number.
+            // The first shard stays where it is; the others come to it, under other numbers.
             let follows = is_unit && at > 0;
             let number = match follows {
                 true => self.replicated().ownership().number(named.0),
@@ -93,7 +92,7 @@ impl House {
         estate.call_stands(self.replicated(), named, session.unwrap_or(nobody))
     }
 
-    /// Where a command goes; what this node owns, and knows everything about, is carried out without a call.
+    /// Where a command goes. What this node owns, and knows everything about, needs no call.
     pub(crate) fn nearest(&self, route: Route) -> Route {
         let (shard, effect) = match &route {
             Route::Owner(shard, effect) => (*shard, *effect),
@@ -119,7 +118,7 @@ impl House {
         match (stands, effect) {
             (Some(Stands::Now), _) if !self.acts() => route,
             (Some(Stands::Now), Effect::ReadsLog) => Route::Read,
-            // The log may refuse it; a call is routed again then.
+            // The log may refuse it; then a call is routed again.
             (Some(Stands::Now), Effect::Changes)
                 if self.is_moving(shard) || self.replicated().is_spread(shard) =>
             {
@@ -192,7 +191,7 @@ impl House {
         self.send_replies();
     }
 
-    /// The client without a socket that carries a call out.
+    /// The client without a socket that carries out a call.
     fn visitor(&mut self, caller: &Caller) -> Option<Client> {
         let user = match &caller.user {
             Some(name) => self.users.named(name)?,
@@ -208,7 +207,7 @@ impl House {
         client.protocol = caller.protocol();
         client.user = Some(user);
         client.name = caller.name.as_str().into();
-        // It is counted as the process that it is at its own node, where its presence is counted.
+        // It is counted as its process; its presence is counted at its own node.
         let process = presented
             .as_ref()
             .and_then(|who| self.stats.process(&who.flow, &who.process));
@@ -240,11 +239,11 @@ impl House {
             let Some(visit) = visit else {
                 continue;
             };
-            // The log has refused it, because the owner is another one by now.
+            // The log has refused it, because there is another owner by now.
             let refused = bytes.starts_with(b"-STALE ") || bytes.starts_with(b"-EXECABORT STALE ");
             let first = visit.shards.first();
             let moved = |named: &(Shard, Number)| self.stands(*named, None) == Stands::Moved;
-            // Or it is called in from the other nodes, and its owner wants to be asked again.
+            // Or the gate is called in from the other nodes, and its owner must be asked again.
             let recalled = bytes.starts_with(b"-UNAVAILABLE gate ")
                 && bytes
                     .windows(RECALLED.len())
@@ -264,7 +263,7 @@ impl House {
         }
     }
 
-    /// A take that waited here waits for a queue of another owner now; true if a visit wanted it.
+    /// A take that waited here must now wait at another owner; true if a visit wanted it.
     pub(in crate::house) fn visit_moved(&mut self, ticket: Ticket) -> bool {
         let Some(Waiter::Blocked(id)) = self.tickets.get(&ticket) else {
             return false;
@@ -279,7 +278,7 @@ impl House {
         true
     }
 
-    /// The caller does not wait any more. What is under way ends as it may, and is answered.
+    /// The caller no longer waits. What is under way ends in whatever way, and is answered.
     pub(crate) fn visit_called_off(&mut self, from: Peer, call: u64) {
         let is = |waiting: &Waiting| waiting.from == from && waiting.call.call == call;
         if let Some(at) = self.visits.waiting.iter().position(is) {
@@ -352,7 +351,7 @@ impl House {
         }
     }
 
-    /// A command of a visitor, or of a connection that has waited for its turn.
+    /// Serves a command of a visitor, or of a connection that has waited for its turn.
     pub(super) fn serve_now(&mut self, id: ClientId, line: RawCommand<'_>) {
         crate::commands::serve_settled(self, id, line, Known::Little);
     }

@@ -1,4 +1,4 @@
-//! What the framer reads, held against the codec, and what it must survive.
+//! What the framer reads, compared with the codec, and what it must survive.
 
 use redis_protocol::resp2::decode::decode_range;
 use redis_protocol::resp2::types::RangeFrame;
@@ -76,7 +76,7 @@ fn limits_are_seen_in_the_header_before_the_bytes_arrive() {
     assert!(read(line.as_bytes()).unwrap_err().contains("inline_bytes"));
 }
 
-/// Whatever arrives, nothing panics, little is allocated, and what is taken for a command is one for the codec too.
+/// Whatever arrives, nothing panics, little is allocated, and what is accepted as a command is one for the codec, too.
 #[test]
 fn random_and_mutated_input_is_read_as_the_codec_reads_it() {
     const INPUTS: u64 = 200_000;
@@ -124,7 +124,7 @@ fn read_in_pieces(
     }
 }
 
-/// A command that comes byte by byte costs its length, not its length at every byte: once 3.9 MB of it have arrived, a
+/// A command that comes byte by byte costs its length, not its length for every byte: once 3.9 MB of it have arrived, a
 /// further byte looks at one header.
 #[test]
 fn a_command_in_pieces_is_read_once() {
@@ -171,7 +171,7 @@ fn a_command_in_pieces_is_read_once() {
         framer.read(&line, &limits, &mut progress),
         Frame::Incomplete
     ));
-    // A line's end in what was searched would be found if it were searched again.
+    // A line end in the part already searched would be found if it were searched again.
     line[100] = b'\n';
     line.push(b'x');
     assert!(matches!(
