@@ -363,7 +363,21 @@ impl Engine {
                 ..Change::default()
             })?;
         }
+        if !self.is_alone() {
+            self.keep_what_was_handed_out()?;
+        }
         self.bear_witness()
+    }
+
+    /// The process may go on with the next start, and has applied all of this. That it is committed nobody waited for.
+    fn keep_what_was_handed_out(&mut self) -> Result<(), FlushError> {
+        let mut hard_state = self.node.raft.hard_state();
+        hard_state.commit = self.delivered.max(self.node.store().commit());
+        self.commit(Change {
+            hard_state: Some(hard_state),
+            sync: true,
+            ..Change::default()
+        })
     }
 
     /// Records beside the store how far the store has come.
