@@ -114,6 +114,11 @@ fn two(stalls: Option<(mpsc::Sender<()>, Receiver<()>)>) -> [Member; 2] {
     let wires = Wires::default();
     let founder = join_in(&Disk::default(), &wires, None);
     let newcomer = join_in(&Disk::default(), &wires, stalls);
+    add_learner(&founder);
+    [founder, newcomer]
+}
+
+fn add_learner(founder: &Member) {
     founder.log.change_members(1, MemberChange::AddLearner(2));
     founder.log.begin();
     founder.wait_for(|said| match said {
@@ -123,7 +128,6 @@ fn two(stalls: Option<(mpsc::Sender<()>, Receiver<()>)>) -> [Member; 2] {
         }
         _ => None,
     });
-    [founder, newcomer]
 }
 
 fn promote(founder: &Member) {
@@ -178,6 +182,32 @@ fn members_apply_each_others_entries_and_read_what_is_applied() {
                 _ => None,
             });
         }
+    }
+}
+
+#[test]
+fn the_next_start_knows_all_that_a_member_has_applied() {
+    let (wires, disks) = (Wires::default(), [Disk::default(), Disk::default()]);
+    let founder = join_in(&disks[0], &wires, None);
+    let newcomer = join_in(&disks[1], &wires, None);
+    add_learner(&founder);
+    promote(&founder);
+    newcomer.log.submit(7, b"of the newcomer").unwrap();
+    newcomer.log.begin();
+    for member in [&founder, &newcomer] {
+        wait_for_entry(member, b"of the newcomer");
+    }
+    for (node, member) in [(1, founder), (2, newcomer)] {
+        member.log.close(None).unwrap();
+        let setup = Setup {
+            node,
+            joins: node > 1,
+            ..Setup::default()
+        };
+        let opened = disks[node as usize - 1].open(setup).unwrap();
+        let mut committed = opened.committed.iter();
+        let known = committed.any(|entry| *entry.data == *b"of the newcomer");
+        assert!(known, "node {node} has applied it");
     }
 }
 

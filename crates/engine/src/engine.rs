@@ -362,7 +362,22 @@ impl Engine {
                 ..Change::default()
             })?;
         }
+        if !self.is_alone() {
+            self.keep_what_was_handed_out()?;
+        }
         self.bear_witness()
+    }
+
+    /// Writes down how far the entries that were handed out reach. The process may go on with the next start, and has applied
+    /// them; nothing waited for the disk to know that they are committed.
+    fn keep_what_was_handed_out(&mut self) -> Result<(), FlushError> {
+        let mut hard_state = self.node.raft.hard_state();
+        hard_state.commit = self.delivered.max(self.node.store().commit());
+        self.commit(Change {
+            hard_state: Some(hard_state),
+            sync: true,
+            ..Change::default()
+        })
     }
 
     /// Records, outside of the store, how far the store has come.

@@ -263,14 +263,20 @@ impl Desk {
         let Some(counter) = self.pools.get_mut(name) else {
             return;
         };
+        if let (Some(record), Some(sharer)) = (shelf.record, &counter.sharer)
+            && record.place(self.own.0) != Some(sharer.id())
+        {
+            // It was removed. Whoever comes next may get its place, and be somebody else.
+            counter.sharer = None;
+            self.drop_lost(name, shelf);
+        }
+        let counter = self.pools.get_mut(name).expect("it is there");
         match &mut counter.sharer {
             // It comes in with this delivery, and begins with its outcome.
             None => {
-                let own = self.own.0;
-                counter.sharer = shelf.record.and_then(|record| {
-                    let (state, group) = (record.state().clone(), record.group());
-                    Some(Sharer::at(record.place(own)?, state, group, &counter.plan))
-                });
+                if let Some(record) = shelf.record {
+                    self.take_place(name, record);
+                }
             }
             Some(sharer) => {
                 if let Delivery::Letter { from, letter } = delivery
@@ -306,7 +312,8 @@ impl Desk {
                 counter.hold_claimed(claimed, &mut self.holders);
             }
         }
-        if matches!(delivery, Delivery::View { .. }) || !counter.begun {
+        let begun = self.pools.get(name).is_some_and(|counter| counter.begun);
+        if matches!(delivery, Delivery::View { .. }) || !begun {
             self.drop_lost(name, shelf);
         }
         self.withhold_new(name);

@@ -1,17 +1,17 @@
 //! How a desk begins, and goes on after its node was left out. What the previous process gave out is not known, so nobody gets it
 //! until everybody who may have it has been heard.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
 
-use super::SlotNames;
 use super::counter::{Counter, Use, by_labels, has_no_longer};
 use super::desk::{Desk, DeskOut, FIRST_TICKET};
 use super::records::PoolRecord;
 use super::shelf::Shelf;
 use super::waits::{WaitLimits, Waiting, Waits};
+use super::{SlotClaim, SlotNames};
 use crate::estate::Peer;
 use crate::fence::Fence;
 use crate::limits::Limits;
@@ -86,12 +86,21 @@ impl Desk {
         }
         self.own = own;
         // A connection to an earlier start is gone with it.
-        let over = |session: &&SessionId| match session.is_implicit() {
+        let over = |session: &SessionId| match session.is_implicit() {
             true => !session.is_of(own.0, own.1),
-            false => replicated.session(**session).is_none(),
+            false => replicated.session(*session).is_none(),
         };
-        let over: Vec<SessionId> = self.holders.keys().filter(over).copied().collect();
-        for session in over.iter().filter(|session| !session.is_implicit()) {
+        let moved = |session: &SessionId| {
+            let home = |known: &Replicated| Some(known.session(*session)?.home.index);
+            home(before).is_some_and(|was| home(replicated).is_some_and(|is| was < is))
+        };
+        let holders = self.holders.keys().copied();
+        let known: BTreeSet<SessionId> = holders.chain(self.waiting.sessions()).collect();
+        let moved: Vec<SessionId> = known.iter().copied().filter(moved).collect();
+        let over: Vec<SessionId> = known.into_iter().filter(over).collect();
+        let had =
+            |session: &&SessionId| !session.is_implicit() && self.holders.contains_key(*session);
+        for session in over.iter().filter(had) {
             let ttl_ms = before.session(*session).map_or(0, |record| record.ttl_ms);
             let until = self.now.saturating_add(ttl_ms);
             self.ended.entry(*session).or_insert(until);
@@ -123,6 +132,10 @@ impl Desk {
                 None => self.end(session, replicated),
             }
         }
+        for session in &moved {
+            self.end_waits(*session, replicated);
+        }
+        self.keep_what_was_said(&moved, replicated);
         self.waited = Index(0);
         self.tell_waited(replicated);
         self.ran_out
@@ -131,15 +144,56 @@ impl Desk {
         self.release_unknown(replicated);
     }
 
+    /// Sessions have moved while a snapshot took the place of entries. Of those that have left, and whose word nobody waits for,
+    /// what they have here and have not named comes back.
+    fn keep_what_was_said(&mut self, moved: &[SessionId], replicated: &Replicated) {
+        let (node, _) = self.own;
+        let has_said = |session: &&SessionId| {
+            let home = replicated.session(**session).map(|record| record.home.node);
+            let left = home.is_some_and(|home| home != node);
+            left && replicated.unsaid().since(**session, node).is_none()
+        };
+        let said = moved.iter().filter(has_said);
+        let mut said: BTreeMap<SessionId, Vec<SlotClaim>> =
+            said.map(|session| (*session, Vec::new())).collect();
+        if said.is_empty() {
+            return;
+        }
+        for (name, record) in replicated.pools().iter() {
+            for (slot, session, fence) in record.claims() {
+                if let Some(claims) = said.get_mut(&session) {
+                    claims.push((name.clone(), slot, fence));
+                }
+            }
+        }
+        for (session, claims) in said {
+            self.keep_only(session, &claims, replicated);
+        }
+    }
+
     pub(super) fn open(&mut self, name: &Name, record: &PoolRecord) {
         let plan = SlotsPlan {
             labels: record.definition.labelled(),
             ..record.definition.plan()
         };
+        self.set_up(name, record.created.0, plan, None);
+        self.take_place(name, record);
+    }
+
+    /// The node's member begins with what the log says. Somebody may have what came to it from whoever was removed.
+    pub(super) fn take_place(&mut self, name: &Name, record: &PoolRecord) {
+        let counter = self.pools.get_mut(name).expect("it is there");
+        let (state, group) = (record.state().clone(), record.group());
         let place = record.place(self.own.0);
-        let sharer =
-            place.map(|place| Sharer::at(place, record.state().clone(), record.group(), &plan));
-        self.set_up(name, record.created.0, plan, sharer);
+        counter.sharer = place.map(|place| Sharer::at(place, state, group, &counter.plan));
+        if let Some(sharer) = &mut counter.sharer {
+            let nothing = Sharer::new(sharer.id(), &counter.plan);
+            let claimed = record.claimed_elsewhere(&nothing);
+            for (slot, _) in &claimed {
+                sharer.claim(*slot);
+            }
+            counter.hold_claimed(claimed, &mut self.holders);
+        }
     }
 
     /// Adds a counter at which nothing is taken.
@@ -177,39 +231,30 @@ impl Desk {
         let own: Vec<u32> = sharer.free().iter().collect();
         for slot in own {
             sharer.claim(slot);
-            let claimed = record.newest_claim(slot, None);
-            let taken = claimed.map_or(Use::UNKNOWN, |(session, fence)| {
-                Use::by_claim(session, fence, true)
-            });
-            counter.takes.insert(slot, taken);
-            if let Some(session) = taken.session {
-                self.holders
-                    .entry(session)
-                    .or_default()
-                    .insert((counter.key, slot));
-            }
+            counter.takes.insert(slot, Use::UNKNOWN);
         }
     }
 
     pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let counter = self.pools.get_mut(name).expect("it is there");
+        let shelf = record.shelf(name, replicated);
         let place = record.place(self.own.0);
-        let (state, group) = (record.state().clone(), record.group());
-        match (&mut counter.sharer, place) {
-            (Some(sharer), Some(place)) if sharer.id() == place => {
+        match &mut counter.sharer {
+            Some(sharer) if place == Some(sharer.id()) => {
                 let claimed = record.claimed_elsewhere(sharer);
-                sharer.rebase(state, group, &counter.plan);
+                sharer.rebase(record.state().clone(), record.group(), &counter.plan);
                 for (slot, _) in &claimed {
                     sharer.claim(*slot);
                 }
                 counter.hold_claimed(claimed, &mut self.holders);
+                self.drop_lost(name, shelf);
             }
-            (_, Some(place)) => {
-                counter.sharer = Some(Sharer::at(place, state, group, &counter.plan));
+            _ => {
+                counter.sharer = None;
+                self.drop_lost(name, shelf);
+                self.take_place(name, record);
             }
-            (_, None) => counter.sharer = None,
         }
-        self.drop_lost(name, record.shelf(name, replicated));
     }
 
     /// A snapshot took the place of entries: claims may have come and gone in them.

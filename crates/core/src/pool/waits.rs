@@ -182,6 +182,11 @@ impl Waiting {
         }
     }
 
+    /// The sessions that wait, in no order.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.keys().copied()
+    }
+
     /// Whether a session waits.
     pub(super) fn has(&self, session: SessionId) -> bool {
         self.sessions.contains_key(&session)

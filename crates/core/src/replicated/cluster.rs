@@ -101,6 +101,14 @@ impl Cluster {
         known.is_some_and(|known| known.removed)
     }
 
+    /// Who of a view stays: a node that was removed is in it until its lease is over.
+    pub(super) fn staying(&self, view: &View) -> View {
+        let mut staying = view.clone();
+        let members = &mut staying.members;
+        members.retain(|member| !self.was_removed(member.node));
+        staying
+    }
+
     /// Whether a newcomer may become a member.
     pub fn admits(&self, newcomer: &Newcomer) -> Result<Admission, Refusal> {
         let Newcomer {

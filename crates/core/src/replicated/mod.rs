@@ -366,7 +366,11 @@ impl Replicated {
                     claims: claims.clone(),
                 }
             }
-            Change::CreatePool { .. } | Change::PoolLetter { .. } | Change::GiveSlots { .. } => {
+            Change::CreatePool { .. } => {
+                let staying = cluster.staying(view);
+                pools.apply((*index, &staying), home.node, change, &mut self.delivered)?
+            }
+            Change::PoolLetter { .. } | Change::GiveSlots { .. } => {
                 pools.apply((*index, view), home.node, change, &mut self.delivered)?
             }
             Change::Decide { name, value } => Outcome::Decided {

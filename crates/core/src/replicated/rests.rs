@@ -38,7 +38,7 @@ impl Replicated {
         cluster.follow(view);
         ownership.follow(view, begins, &self.spread);
         let raise = begins.map(|number| number.0);
-        pools.follow(*index, view, raise, &mut self.delivered);
+        pools.follow(*index, &cluster.staying(view), raise, &mut self.delivered);
         closings.end_all(&mut self.reopened);
         groups.view(*index);
         Outcome::Viewed
