@@ -7,6 +7,10 @@ use testigo_protocol::slots::{Flaws, SlotsPlan};
 fn search(members: usize, trouble: SlotsTrouble, flaws: Flaws, uses: u32) -> SlotsCheckPlan {
     let mut plan = SlotsPlan::strict(members, 4, 1);
     plan.flaws = flaws;
+    search_plan(plan, trouble, uses)
+}
+
+fn search_plan(plan: SlotsPlan, trouble: SlotsTrouble, uses: u32) -> SlotsCheckPlan {
     SlotsCheckPlan {
         plan,
         trouble,
@@ -34,7 +38,16 @@ fn run(search: &SlotsCheckPlan) -> SlotsChecked {
 }
 
 fn holds_in_all(members: usize, trouble: SlotsTrouble, uses: u32, states: usize) {
-    let checked = run(&search(members, trouble, Flaws::NONE, uses));
+    holds(&search(members, trouble, Flaws::NONE, uses), states);
+}
+
+fn directed_holds_in_all(members: usize, trouble: SlotsTrouble, uses: u32, states: usize) {
+    let plan = SlotsPlan::directed(members, 4, 1);
+    holds(&search_plan(plan, trouble, uses), states);
+}
+
+fn holds(search: &SlotsCheckPlan, states: usize) {
+    let checked = run(search);
     assert_eq!(checked.counterexample, None);
     assert_eq!((checked.complete, checked.states), (true, states));
     let verdicts = (checked.safety, checked.rest);
@@ -65,6 +78,44 @@ fn three_members_that_part_keep_all_promises_in_every_order() {
 #[test]
 fn three_members_of_which_one_crashes_keep_all_promises_in_every_order() {
     holds_in_all(3, SlotsTrouble::Crash, 1, 267_691);
+}
+
+#[test]
+fn members_that_name_donors_keep_all_promises_in_every_order() {
+    directed_holds_in_all(2, SlotsTrouble::None, 2, 1_014);
+    directed_holds_in_all(2, SlotsTrouble::Part, 2, 103_235);
+    directed_holds_in_all(2, SlotsTrouble::Crash, 2, 85_128);
+    directed_holds_in_all(2, SlotsTrouble::Depart, 2, 21_166);
+    directed_holds_in_all(2, SlotsTrouble::Join, 2, 2_946);
+    directed_holds_in_all(3, SlotsTrouble::None, 1, 149);
+    directed_holds_in_all(3, SlotsTrouble::Join, 1, 6461);
+    directed_holds_in_all(3, SlotsTrouble::None, 2, 15_627);
+    directed_holds_in_all(3, SlotsTrouble::Depart, 1, 66_487);
+    directed_holds_in_all(3, SlotsTrouble::Join, 2, 281_191);
+}
+
+#[test]
+fn three_members_that_name_donors_and_part_keep_all_promises_in_every_order() {
+    directed_holds_in_all(3, SlotsTrouble::Part, 1, 128_225);
+}
+
+#[test]
+fn three_members_that_name_donors_of_which_one_crashes_keep_all_promises_in_every_order() {
+    directed_holds_in_all(3, SlotsTrouble::Crash, 1, 303_873);
+}
+
+#[test]
+fn a_donor_that_keeps_nothing_is_refuted_in_every_mode() {
+    let greedy = Flaws {
+        keeps_nothing: true,
+        ..Flaws::NONE
+    };
+    for mut plan in [SlotsPlan::strict(3, 4, 1), SlotsPlan::directed(3, 4, 1)] {
+        plan.flaws = greedy;
+        let checked = run(&search_plan(plan, SlotsTrouble::None, 3));
+        let what = checked.counterexample.expect("a promise is broken").what;
+        assert!(matches!(what, SlotsViolation::TooGenerous { .. }), "{what}");
+    }
 }
 
 #[test]

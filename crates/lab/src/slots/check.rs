@@ -11,7 +11,7 @@ use testigo_protocol::NodeId;
 use testigo_protocol::quorum::NodeSet;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
 
-use super::observer::keeps_enough;
+use super::observer::{gives_to_all, keeps_enough};
 use super::{SlotsFault, SlotsStep, SlotsViolation, SlotsWorld};
 use crate::Verdict;
 
@@ -300,8 +300,13 @@ impl stateright::Model for Group {
             SlotsStep::Give { .. } => next.gives_left -= 1,
             SlotsStep::Strike(_) => next.struck = true,
             SlotsStep::Deliver { member } => {
-                let sharer = next.world.sharer(member);
-                next.wrong = sharer.and_then(|sharer| keeps_enough(sharer, &sent).err());
+                let (before, plan) = (last.world.sharer(member), &self.plan.plan);
+                let heard = last.world.next(member);
+                if let (Some(before), Some(after)) = (before, next.world.sharer(member)) {
+                    next.wrong = keeps_enough(after, &sent, plan)
+                        .and_then(|()| gives_to_all(before, after, heard, &sent))
+                        .err();
+                }
             }
             SlotsStep::Want { .. } | SlotsStep::Retire { .. } => {}
         }

@@ -112,7 +112,8 @@ pub(super) fn one_user(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), Slots
             let at = sharer.id();
             return Err(SlotsViolation::ClaimedTwice { slot, at });
         }
-        for slot in sharer.free().iter().chain(sharer.used().iter()) {
+        let usable = sharer.free().iter().chain(sharer.used().iter());
+        for slot in usable.chain(sharer.kept()) {
             if let Some(other) = users[slot as usize].replace(sharer.id()) {
                 let members = [other, sharer.id()];
                 return Err(SlotsViolation::TwoUsers { slot, members });
@@ -155,7 +156,9 @@ fn settled(sharer: &Sharer, first: &Sharer, plan: &SlotsPlan) -> Result<(), Slot
         let members = [first.id(), member];
         return Err(SlotsViolation::Disagree { members });
     }
-    let usable = |slot: u32| sharer.free().contains(slot) || sharer.used().contains(slot);
+    let kept = |slot: u32| sharer.kept().any(|kept| kept == slot);
+    let usable =
+        |slot: u32| sharer.free().contains(slot) || sharer.used().contains(slot) || kept(slot);
     let differs = |slot: &u32| usable(*slot) != (sharer.table().owner(*slot) == Some(member));
     match (0..plan.slots).find(differs) {
         Some(slot) => Err(SlotsViolation::NotAsWritten { member, slot }),
@@ -307,14 +310,61 @@ impl Requests {
     }
 }
 
-/// π10: nobody gives away what it keeps for itself, except to waiting users.
-pub(super) fn keeps_enough(sharer: &Sharer, sent: &[Letter]) -> Result<(), SlotsViolation> {
+/// π5 where donors are named: when a request ends with nothing, every member with slots to spare gives some at once, unless it
+/// has a request of its own.
+pub(super) fn gives_to_all(
+    before: &Sharer,
+    after: &Sharer,
+    heard: Option<&Delivery>,
+    sent: &[Letter],
+) -> Result<(), SlotsViolation> {
+    let Some(Delivery::Letter { from, letter }) = heard else {
+        return Ok(());
+    };
+    let idle = after.asking() == Asking::Idle && after.transaction() == Transaction::None;
+    let spare = after.free().len() > after.free_low().max(after.wanted());
+    if letter.view != before.group().view || !after.is_initialised() || !idle || !spare {
+        return Ok(());
+    }
+    let named = |requester| {
+        let mut cycles = before.state().cycles.iter();
+        let new = match letter.message {
+            SlotsMessage::Request { ref donors, .. } => donors.is_some() && requester == *from,
+            _ => false,
+        };
+        new || cycles.any(|cycle| cycle.requester == requester && cycle.named)
+    };
+    let ended = |requester| {
+        let mut cycles = after.state().cycles.iter();
+        cycles.all(|cycle| cycle.requester != requester)
+    };
+    let gives = |requester| {
+        let to_it = |letter: &Letter| match &letter.message {
+            SlotsMessage::Donate { to, slots, .. } => *to == requester && !slots.is_empty(),
+            _ => false,
+        };
+        requester == after.id() || before.donates_to(requester) || sent.iter().any(to_it)
+    };
+    let standing = after.state().standing.iter();
+    let mut requesters = standing.map(|wish| wish.requester);
+    match requesters.find(|&of| named(of) && ended(of) && !gives(of)) {
+        Some(requester) => Err(SlotsViolation::Starved { requester }),
+        None => Ok(()),
+    }
+}
+
+/// π10: nobody gives away what it keeps for itself, except to waiting users where requests stand.
+pub(super) fn keeps_enough(
+    sharer: &Sharer,
+    sent: &[Letter],
+    plan: &SlotsPlan,
+) -> Result<(), SlotsViolation> {
     let (mut answers, mut free) = (0, sharer.free().len());
     for letter in sent {
         if let SlotsMessage::Donate { number, slots, .. } = &letter.message {
             match number {
-                Some(_) => answers += slots.len(),
-                None => free += slots.len() as u32,
+                None if plan.standing_requests => free += slots.len() as u32,
+                Some(_) | None => answers += slots.len(),
             }
         }
     }

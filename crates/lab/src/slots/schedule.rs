@@ -273,9 +273,11 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
             self.done.donations_undone += 1;
         }
         self.requests.before(&self.world, sharer, &next);
+        let before = sharer.clone();
         let sent = self.happens(&SlotsStep::Deliver { member });
         let sharer = self.world.sharer(member).expect("it runs");
-        observer::keeps_enough(sharer, &sent)?;
+        observer::keeps_enough(sharer, &sent, self.plan)?;
+        observer::gives_to_all(&before, sharer, Some(&next), &sent)?;
         self.requests.after(sharer)
     }
 

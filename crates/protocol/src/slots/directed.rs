@@ -159,8 +159,8 @@ impl Sharer {
     }
 
     /// What a named donor gives: what was asked for, but no more than half of what it has to spare.
-    pub(super) fn directed_share(&self, cycle: &Cycle) -> u32 {
-        let spare = self.free.len().saturating_sub(self.low());
+    pub(super) fn directed_share(&self, cycle: &Cycle, plan: &SlotsPlan) -> u32 {
+        let spare = self.free.len().saturating_sub(self.keeps(plan));
         spare.div_ceil(2).min(cycle.wanted)
     }
 
@@ -188,16 +188,16 @@ impl Sharer {
             return;
         };
         let others = (self.state.initialised.len() as u32).max(2) - 1;
-        let spare = self.free.len().saturating_sub(self.low());
+        let spare = self.free.len().saturating_sub(self.keeps(plan));
         let count = match new {
+            true if plan.flaws.deaf => 0,
             true => spare.min(wanted.div_ceil(others)),
             false if spare >= SERVING || self.has_none(to) => spare.min(SERVING).min(wanted),
             // A member with free slots left waits for donors that have several to spare, or all that it wants.
             false if spare >= wanted => wanted,
             false => 0,
         };
-        let under_way = self.sent.iter().any(|sent| sent.to == to);
-        if to != self.id && !under_way && self.may_answer(plan) && count > 0 {
+        if to != self.id && !self.donates_to(to) && self.may_answer(plan) && count > 0 {
             self.donate(to, None, count, out);
         }
     }

@@ -1,7 +1,7 @@
-//! The paper's wrong rules, one by one: what the checks must refute.
+//! Wrong rules, one by one: what the checks must refute.
 
-/// Which wrong rules are followed. Each is a defect of the printed algorithm, or of an alternative that
-/// its authors rejected.
+/// Which wrong rules are followed. Each is a defect of the printed algorithm, of an alternative that its authors
+/// rejected, or one of ours that breaks a promise which no printed rule breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flaws {
     /// A1: the member that never holds back its null answer is the requester's successor, even if that one has
@@ -24,6 +24,10 @@ pub struct Flaws {
     pub asks_at_once: bool,
     /// The rejected optimistic rule: the slots of members out of reach are used again.
     pub reuses_unreachable: bool,
+    /// Against π5: nobody gives anything to a request that is everybody's.
+    pub deaf: bool,
+    /// Against π10: a donor keeps no free slots for itself.
+    pub keeps_nothing: bool,
 }
 
 impl Flaws {
@@ -38,6 +42,8 @@ impl Flaws {
         silent_newcomers: false,
         asks_at_once: false,
         reuses_unreachable: false,
+        deaf: false,
+        keeps_nothing: false,
     };
 
     /// The algorithm as printed.
@@ -50,6 +56,6 @@ impl Flaws {
         status_each: true,
         silent_newcomers: true,
         asks_at_once: true,
-        reuses_unreachable: false,
+        ..Flaws::NONE
     };
 }

@@ -47,6 +47,16 @@ impl Sharer {
         &self.used
     }
 
+    /// Free slots that it keeps for users who wait for a label.
+    pub fn kept(&self) -> impl Iterator<Item = u32> {
+        self.kept.iter().map(|(slot, _)| *slot)
+    }
+
+    /// Whether slots that it donated to this member have not been delivered yet.
+    pub fn donates_to(&self, member: NodeId) -> bool {
+        self.sent.iter().any(|sent| sent.to == member)
+    }
+
     /// How many slots it owns and has not donated.
     pub fn owned(&self) -> u32 {
         self.free.len() + self.used.len() + self.kept.len() as u32

@@ -455,12 +455,13 @@ impl Sharer {
             return;
         }
         let count = match self.asking {
-            Asking::Idle if cycle.named => self.directed_share(cycle),
+            Asking::Idle if cycle.named => self.directed_share(cycle, plan),
+            Asking::Idle if plan.flaws.deaf => 0,
             Asking::Idle => slots_to_donate(
                 cycle.wanted,
                 self.state.initialised.len() as u32,
                 self.free.len(),
-                self.low(),
+                self.keeps(plan),
             ),
             Asking::Sent | Asking::Open => 0,
         };
@@ -493,6 +494,14 @@ impl Sharer {
         self.free_low.max(self.wanted)
     }
 
+    /// As many free slots as no donation may take.
+    pub(super) fn keeps(&self, plan: &SlotsPlan) -> u32 {
+        match plan.flaws.keeps_nothing {
+            true => 0,
+            false => self.low(),
+        }
+    }
+
     /// Whether it gives to standing wishes: not while it has a request of its own.
     pub(super) fn may_answer(&self, plan: &SlotsPlan) -> bool {
         self.asking == Asking::Idle || !plan.crossed_requests
@@ -501,7 +510,7 @@ impl Sharer {
     pub(super) fn ask_if_short(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         let wish = match self.is_worse_off(plan) {
             true => 0,
-            false => self.wish(),
+            false => self.wish() + self.owed(plan),
         };
         if !self.may_ask() || self.free.len() + wish >= self.low() || self.makes_do(plan) {
             return;

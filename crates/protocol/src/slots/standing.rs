@@ -1,6 +1,7 @@
 //! Standing wishes: slots that users wait for and no answer brought. They form a line. Members with slots to spare serve the
 //! oldest wish, and so do members with younger wishes, which then also wish for what they gave.
 
+use super::sharer::Sent;
 use super::{Letter, Sharer, SlotsMessage, SlotsPlan, Standing, Transaction};
 use crate::NodeId;
 
@@ -74,6 +75,18 @@ impl Sharer {
             let requester = from;
             standing.push(Standing { requester, wanted });
         }
+    }
+
+    /// How many slots its wish grows by when donations of its own to older wishes are delivered. They are wished for already, so
+    /// a request for them would leave a wish that nobody has.
+    pub(super) fn owed(&self, plan: &SlotsPlan) -> u32 {
+        if !plan.standing_requests || self.wish() == 0 {
+            return 0;
+        }
+        let wishes =
+            |sent: &&Sent| sent.number.is_none() && sent.label.is_none() && sent.to != self.id;
+        let sent = self.sent.iter().filter(wishes);
+        sent.map(|sent| sent.slots.len() as u32).sum()
     }
 
     /// How many slots its standing wishes are for.
