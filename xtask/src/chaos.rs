@@ -19,7 +19,8 @@ Names:
            root, iproute2 and nftables (500 faults)
   pools    Real nodes that share pools, in network namespaces: cuts, kills and stops of nodes and daemons while clients take and
            give slots everywhere; needs root, iproute2, nftables, corosync and libcpg-dev (100 rounds)
-  slots    Groups that share slots in virtual time, 8 members and fewer, with every kind of fault (20000 seeds each)
+  slots    Groups that share slots in virtual time, 8 members and fewer, strict and directed, with every kind of fault (20000
+           seeds each)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:

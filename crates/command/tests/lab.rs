@@ -397,7 +397,7 @@ fn check_searches_every_order_of_a_group_that_shares_slots() {
 fn check_refuses_what_is_for_slots_alone_or_not_for_them() {
     for (arguments, why) in [
         ("check lamport --mode paper", "--mode is for slots alone"),
-        ("check slots --mode printed", "neither strict nor paper"),
+        ("check slots --mode printed", "no mode `printed`"),
         (
             "check slots --fault fire",
             "no fault `fire`; there are none, part",

@@ -34,6 +34,7 @@ use crate::exit::{Outcome, good_if};
 /// Examples: testigo lab check maekawa-slides
 ///           testigo lab check central --nodes 2 --crashes 1
 ///           testigo lab check slots --mode paper --fault crash
+///           testigo lab check slots --mode directed
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Check {

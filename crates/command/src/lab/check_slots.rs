@@ -26,10 +26,11 @@ pub(super) struct SlotsOptions {
     /// stops; depart: a process ends; join: the last member comes later. Without it, part.
     #[arg(long, value_name = "FAULT")]
     fault: Option<SlotsTrouble>,
-    /// Of slots: strict, or paper with the rules as they are printed (strict).
+    /// Of slots: strict; directed, where requests name their donors; or paper, the rules as they are printed. Without
+    /// it, strict.
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
-    /// Of slots: how many slots are taken, and how many given back, in all (2).
+    /// Of slots: how many slots are taken, and how many given back, in all (1).
     #[arg(long, value_name = "U", value_parser = clap::value_parser!(u32).range(0..=8))]
     uses: Option<u32>,
 }
@@ -38,6 +39,7 @@ pub(super) struct SlotsOptions {
 #[serde(rename_all = "lowercase")]
 enum Mode {
     Strict,
+    Directed,
     Paper,
 }
 
@@ -47,8 +49,9 @@ impl FromStr for Mode {
     fn from_str(text: &str) -> Result<Mode, String> {
         match text {
             "strict" => Ok(Mode::Strict),
+            "directed" => Ok(Mode::Directed),
             "paper" => Ok(Mode::Paper),
-            other => Err(format!("`{other}` is neither strict nor paper")),
+            other => Err(format!("there is no mode `{other}`; there are strict, directed, paper")),
         }
     }
 }
@@ -98,13 +101,14 @@ impl SlotsOptions {
         if !(2..=MEMBERS_MAX).contains(&members) {
             return Err(format!("slots are checked with 2 to {MEMBERS_MAX} members").into());
         }
-        let (slots, uses) = (self.slots.unwrap_or(4), self.uses.unwrap_or(2));
+        let (slots, uses) = (self.slots.unwrap_or(4), self.uses.unwrap_or(1));
         let (mode, fault) = (
             self.mode.unwrap_or(Mode::Strict),
             self.fault.unwrap_or(SlotsTrouble::Part),
         );
         let plan = match mode {
             Mode::Strict => SlotsPlan::strict(members, slots, FREE_LOW),
+            Mode::Directed => SlotsPlan::directed(members, slots, FREE_LOW),
             Mode::Paper => SlotsPlan::paper(members, slots, FREE_LOW),
         };
         let checked = check_slots(&SlotsCheckPlan {
@@ -137,6 +141,7 @@ impl SlotsOptions {
         } else {
             let rules = match mode {
                 Mode::Strict => "strict rules",
+                Mode::Directed => "requests that name their donors",
                 Mode::Paper => "rules as printed",
             };
             println!(
