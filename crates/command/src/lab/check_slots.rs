@@ -51,7 +51,9 @@ impl FromStr for Mode {
             "strict" => Ok(Mode::Strict),
             "directed" => Ok(Mode::Directed),
             "paper" => Ok(Mode::Paper),
-            other => Err(format!("there is no mode `{other}`; there are strict, directed, paper")),
+            other => Err(format!(
+                "there is no mode `{other}`; there are strict, directed, paper"
+            )),
         }
     }
 }
