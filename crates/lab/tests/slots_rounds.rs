@@ -1,7 +1,12 @@
 //! The round simulator of SLOTS: determinism, Little's law, and transcripts that were made by another
 //! program, written from the published rules alone.
 
+use testigo_lab::slots::SlotsWorld;
 use testigo_lab::slots::experiment::{Allocation, Arrival, LITTLE_MAX, Load, Rounds};
+use testigo_protocol::NodeId;
+use testigo_protocol::slots::{
+    Contrast, ContrastMessage, ContrastPlan, Letter, SlotsMessage, SlotsPlan, slots_to_donate,
+};
 
 /// Four members and forty slots, with the demand of a file.
 fn small(algorithm: Allocation, arrivals: &str) -> Rounds {
@@ -110,4 +115,52 @@ fn a_request_that_waits_in_spread_is_counted_from_when_it_was_sent() {
     // SPREAD has a line: what it forwards after the request, one per round, is not all that passes.
     let one = plan(Some(1)).run().response;
     assert!(one.rounds_mean > 1.5 * one.all_mean, "{one:?}");
+}
+
+/// The paper calls it FREE_LOW in the rules, FREE_SLOTS in the list of parameters and LOW_SLOTS in the contrast.
+#[test]
+fn a08_what_is_kept_asked_for_and_released_down_to_is_one_number() {
+    for free_low in 1..=8 {
+        let plan = SlotsPlan::strict(3, 60, free_low);
+        assert_eq!(
+            slots_to_donate(30, 3, free_low, free_low),
+            0,
+            "a donor keeps it"
+        );
+        assert_eq!(slots_to_donate(30, 3, free_low + 1, free_low), 1);
+        let mut member = SlotsWorld::started(&plan)
+            .sharer(NodeId(1))
+            .expect("it runs")
+            .clone();
+        let mut out: Vec<Letter> = Vec::new();
+        while out.is_empty() {
+            assert!(member.free().len() >= free_low, "a member with fewer asks");
+            member.take(&plan, &mut out).expect("a free slot");
+        }
+        assert_eq!(member.free().len(), free_low - 1);
+        assert!(matches!(out[0].message, SlotsMessage::Request { .. }));
+
+        let free_high = 2 * free_low + 1;
+        let plan = ContrastPlan {
+            slots: 60,
+            free_low,
+            free_high,
+        };
+        let mut member = Contrast::new(NodeId(0), &plan);
+        let (mut out, mut held) = (Vec::new(), Vec::new());
+        member.ask_if_empty(&plan, &mut out);
+        assert_eq!(out, [ContrastMessage::Fork { count: free_low }]);
+        while held.len() < free_high as usize {
+            for message in out.drain(..) {
+                member.hear(NodeId(0), &message, &plan, &mut Vec::new());
+            }
+            held.extend(member.take(&plan, &mut out));
+        }
+        out.clear();
+        while out.is_empty() {
+            member.give(held.pop().expect("a used slot"), &plan, &mut out);
+        }
+        assert!(matches!(out[..], [ContrastMessage::Exit { .. }]), "{out:?}");
+        assert_eq!(member.free().len(), free_low, "it releases down to it");
+    }
 }

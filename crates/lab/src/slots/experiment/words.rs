@@ -109,6 +109,16 @@ pub(super) fn contradiction() -> String {
     )
 }
 
+/// What share of all uses fails, if so many fail per successful one. The paper takes the one for the other.
+pub(super) fn failed_share(failed_ratio: f64) -> f64 {
+    failed_ratio / (1.0 + failed_ratio)
+}
+
+/// What share of the slots a row's failures leave in use under the load that the row of SLOTS implies.
+pub(super) fn used_at_the_load_of_slots([_, failed, _]: [f64; 3]) -> f64 {
+    SLOTS[2] * (1.0 - failed_share(failed)) / (1.0 - failed_share(SLOTS[1]))
+}
+
 /// U · NR_SLOTS · (1 + R) / arrivals.
 pub(super) fn implied_lifetime([_, failed, utilisation]: [f64; 3]) -> f64 {
     utilisation * 768.0 * (1.0 + failed) / (32.0 * 0.65)
@@ -123,5 +133,16 @@ mod tests {
         assert!((implied_lifetime(SLOTS) - LIFETIME).abs() < 0.1);
         assert!((implied_lifetime(CONTRAST) - 69.2).abs() < 0.1);
         assert!(contradiction().contains("off by a factor of 2.2"));
+    }
+
+    #[test]
+    fn a09_a_ratio_of_failed_to_successful_uses_is_not_the_share_that_fails() {
+        assert_eq!(format!("{:.1}", 100.0 * failed_share(SLOTS[1])), "14.5");
+        assert_eq!(format!("{:.1}", 100.0 * failed_share(CONTRAST[1])), "51.5");
+        // Uses that do not fail and their lifetimes make up the utilisation.
+        let success = 1.0 - failed_share(CONTRAST[1]);
+        let offered = SLOTS[2] / (1.0 - failed_share(SLOTS[1]));
+        assert!((used_at_the_load_of_slots(CONTRAST) - offered * success).abs() < 1e-12);
+        assert!((used_at_the_load_of_slots(SLOTS) - SLOTS[2]).abs() < 1e-12);
     }
 }
