@@ -5,7 +5,7 @@ use super::columns::{
 };
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{LIFETIME, OPEN, PRESETS, SLOTS, reading};
+use super::words::{LIFETIME, OPEN, PRESETS, SLOTS, judged, reading};
 use super::{Allocation, Load, Rounds, RoundsReport};
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
@@ -60,7 +60,7 @@ pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) 
         columns: columns(),
         published: Vec::new(),
         numbers,
-        words: vec![changes(effort), reading(false)],
+        words: vec![changes(effort), judged(effort), reading(false)],
         open: OPEN,
         chart: chart(
             "Utilisation over time (Fig. 7 of SLOTS)",
@@ -120,7 +120,7 @@ pub(super) fn forks(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Fou
         columns: columns(),
         published: Vec::new(),
         numbers,
-        words: vec![changes(effort), reading(false)],
+        words: vec![changes(effort), judged(effort), reading(false)],
         open: OPEN,
         chart: chart(
             "Successful and failed uses over time (Fig. 8 of SLOTS)",

@@ -6,7 +6,7 @@ use super::columns::{
 };
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{LIFETIME, OPEN, PRESETS, RESPONSE, reading};
+use super::words::{LIFETIME, OPEN, PRESETS, RESPONSE, judged, reading};
 use super::{Allocation, Load, Rounds};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
@@ -53,6 +53,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
              with the load: the more members have nothing to give, the likelier is a null answer before the first slot."
                 .into(),
             "Requests that brought nothing have no response time; the paper does not say how many there were.".into(),
+            judged(effort),
             reading(false),
         ],
         open: OPEN,

@@ -40,6 +40,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
     let cases = run_cases(&all, effort, done);
     let mut words = vec![words::contradiction(), together(&cases[..table.len()])];
     words.extend(sweeps::words(&cases[table.len()..]));
+    words.push(words::judged(effort));
     words.push(words::reading(true));
     let mut columns = SETTING.to_vec();
     if effort.full {

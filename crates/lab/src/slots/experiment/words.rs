@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Effort;
+
 /// Table I, SLOTS: successful uses per multicast, failed per successful ones, utilisation.
 pub(super) const SLOTS: [f64; 3] = [11.45, 0.17, 0.73];
 /// Table I, mutual exclusion.
@@ -69,6 +71,21 @@ pub(super) const OPEN: &[Open] = &[
         chosen: "it fails, as printed, but where a setting says that it waits",
     },
 ];
+
+/// How a published number is judged.
+pub(super) fn judged(effort: Effort) -> String {
+    let few = match effort.seeds {
+        1 => "A single run has no interval: only the second part applies.".to_owned(),
+        seeds => format!(
+            "The fewer the runs, the wider the interval and the more it reaches; here {seeds} runs make it as wide as \
+             the ± behind each number says."
+        ),
+    };
+    format!(
+        "A published number counts as reached if it lies within the 95 % interval of some setting, or if the mean of \
+         some setting lies within a twentieth of it. {few}"
+    )
+}
 
 /// What the words of a table mean. The paper has no baselines; `baselines` says whether the table does.
 pub(super) fn reading(baselines: bool) -> String {
