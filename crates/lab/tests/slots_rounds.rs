@@ -1,6 +1,8 @@
 //! The round simulator of SLOTS: determinism, Little's law, and transcripts that were made by another
 //! program, written from the published rules alone.
 
+use std::collections::BTreeSet;
+
 use testigo_lab::slots::SlotsWorld;
 use testigo_lab::slots::experiment::{Allocation, Arrival, LITTLE_MAX, Load, Rounds};
 use testigo_protocol::NodeId;
@@ -115,6 +117,51 @@ fn a_request_that_waits_in_spread_is_counted_from_when_it_was_sent() {
     // SPREAD has a line: what it forwards after the request, one per round, is not all that passes.
     let one = plan(Some(1)).run().response;
     assert!(one.rounds_mean > 1.5 * one.all_mean, "{one:?}");
+}
+
+#[test]
+fn a_request_of_the_contrast_is_answered_by_its_own_delivery_or_by_nothing() {
+    for (members, spread_cap) in [(8, None), (8, Some(1)), (40, None)] {
+        // With 40 members the list runs empty.
+        let plan = Rounds {
+            members,
+            slots: 192,
+            spread_cap,
+            warm_up: 0,
+            rounds: 500,
+            ..Rounds::published(Allocation::Contrast, Load::OneMean(31.5))
+        };
+        let mut list: BTreeSet<u32> = (0..plan.slots).collect();
+        let (mut brought, mut nothing) = (0, 0);
+        for line in plan.transcript() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[2] {
+                "asks" => {
+                    let count: usize = words[4].parse().expect("a number");
+                    let slots: Vec<u32> = list.iter().copied().take(count).collect();
+                    slots.iter().for_each(|slot| drop(list.remove(slot)));
+                    brought += u64::from(!slots.is_empty());
+                    nothing += u64::from(slots.is_empty());
+                }
+                "releases:" => list.extend(
+                    words[3..]
+                        .iter()
+                        .map(|slot| slot.parse::<u32>().expect("a slot")),
+                ),
+                _ => {}
+            }
+        }
+        let response = plan.run().response;
+        assert_eq!(response.own, [0, brought]);
+        assert_eq!(response.nothing, nothing);
+        assert!(nothing > 0 || members < 40, "{response:?}");
+        assert_eq!(response.all_mean, 1.0);
+        assert_eq!(
+            response.rounds_mean > 1.0,
+            spread_cap.is_some(),
+            "{response:?}"
+        );
+    }
 }
 
 /// The paper calls it FREE_LOW in the rules, FREE_SLOTS in the list of parameters and LOW_SLOTS in the contrast.

@@ -58,6 +58,18 @@ pub(super) const RANGE: Column = column("WINDOWS DIFFER BY", |case| {
     format!("{:.1} points", 100.0 * case.utilisation_range.max)
 });
 pub(super) const EQUITY: Column = column("EQUITY", |case| spread(case.equity, 1.0, 2));
+pub(super) const REQUESTS: Column = column("REQUESTS", |case| {
+    let all = case.responses() + case.response_counts_nothing;
+    match all {
+        0 => "-".into(),
+        _ => all.to_string(),
+    }
+});
+pub(super) const RESPONSE_1: Column = column("1: %", |case| spread(case.response_1, 100.0, 1));
+pub(super) const RESPONSE_MORE: Column = column("MORE: %", |case| {
+    let more = case.response_share(|number| number > 3);
+    more.map_or("-".into(), |more| format!("{:.1}", 100.0 * more))
+});
 pub(super) const RESPONSE_2: Column = column("2: %", |case| spread(case.response_2, 100.0, 1));
 pub(super) const RESPONSE_3: Column = column("3: %", |case| spread(case.response_3, 100.0, 1));
 pub(super) const RESPONSE_2_OR_3: Column =

@@ -94,6 +94,8 @@ pub(super) struct Measures {
     /// When each member multicast those of its requests that SPREAD has not forwarded yet.
     emitted: Vec<VecDeque<u64>>,
     open: Vec<Option<Open>>,
+    /// How many slots are on the free list of the contrast: the order of the messages alone decides it.
+    listed: u32,
     response: Response,
     all: u64,
     took: u64,
@@ -138,6 +140,7 @@ impl Measures {
             place: 0,
             emitted: vec![VecDeque::new(); plan.members],
             open: vec![None; plan.members],
+            listed: plan.slots,
             response: Response::default(),
             all: 0,
             took: 0,
@@ -177,7 +180,7 @@ impl Measures {
 
     /// A member hands a multicast to SPREAD.
     pub(super) fn emitted(&mut self, round: u64, from: NodeId, seen: Seen) {
-        if seen == Seen::Request {
+        if matches!(seen, Seen::Request | Seen::Fork { .. }) {
             self.emitted[from.index()].push_back(round);
         }
     }
@@ -188,10 +191,9 @@ impl Measures {
         self.multicasts += u64::from(self.measured);
         match seen {
             Seen::Request => {
-                let emitted = self.emitted[from.index()].pop_front();
                 let open = Open {
                     place: self.place,
-                    round: emitted.expect("SPREAD forwards what was multicast"),
+                    round: self.emitted_at(from),
                     multicasts: 1,
                 };
                 let before = self.open[from.index()].replace(open);
@@ -207,16 +209,40 @@ impl Measures {
                 }
                 let open = *open;
                 self.open[to.index()] = None;
-                if self.measured {
-                    let own = &mut self.response.own;
-                    own.resize(own.len().max(open.multicasts + 1), 0);
-                    own[open.multicasts] += 1;
-                    self.all += self.place - open.place + 1;
-                    // The member hears of it in the next round.
-                    self.took += round - open.round + 1;
+                self.brought(open, round);
+            }
+            Seen::Fork { count } => {
+                let open = Open {
+                    place: self.place,
+                    round: self.emitted_at(from),
+                    multicasts: 1,
+                };
+                let slots = count.min(self.listed);
+                self.listed -= slots;
+                match slots {
+                    0 => self.response.nothing += u64::from(self.measured),
+                    _ => self.brought(open, round),
                 }
             }
+            Seen::Exit { slots } => self.listed += slots,
             Seen::Other => {}
+        }
+    }
+
+    fn emitted_at(&mut self, from: NodeId) -> u64 {
+        let emitted = self.emitted[from.index()].pop_front();
+        emitted.expect("SPREAD forwards what was multicast")
+    }
+
+    /// A request brought its first slot.
+    fn brought(&mut self, open: Open, round: u64) {
+        if self.measured {
+            let own = &mut self.response.own;
+            own.resize(own.len().max(open.multicasts + 1), 0);
+            own[open.multicasts] += 1;
+            self.all += self.place - open.place + 1;
+            // The member hears of it in the next round.
+            self.took += round - open.round + 1;
         }
     }
 
