@@ -54,8 +54,14 @@ pub(super) const UTILISATION: Column =
 pub(super) const LIFETIME: Column = column("LIFETIME", |case| spread(Some(case.lifetime), 1.0, 1));
 pub(super) const WAITED: Column = column("WAITED %", |case| spread(Some(case.waited), 100.0, 1));
 pub(super) const WAITING: Column = column("ROUNDS", |case| spread(Some(case.waiting), 1.0, 1));
-pub(super) const RANGE: Column = column("WINDOWS DIFFER BY", |case| {
-    format!("{:.1} points", 100.0 * case.utilisation_range.max)
+pub(super) const PERIOD_RANGE: Column = column("PERIODS OF λ DIFFER BY", |case| {
+    let range = case.utilisation_period_range;
+    range.map_or("-".into(), |range| {
+        format!("{:.2} points", 100.0 * range.max)
+    })
+});
+pub(super) const RANGE: Column = column("TENTHS DIFFER BY", |case| {
+    format!("{:.2} points", 100.0 * case.utilisation_range.max)
 });
 pub(super) const EQUITY: Column = column("EQUITY", |case| spread(case.equity, 1.0, 2));
 pub(super) const REQUESTS: Column = column("REQUESTS", |case| {

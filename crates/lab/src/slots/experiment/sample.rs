@@ -79,6 +79,10 @@ pub struct Case {
     pub waiting_max: u64,
     /// The widest difference of U between ten windows of a run.
     pub utilisation_range: Summary,
+    /// The widest difference of U between periods of a run, each from one change of λ to the next; null if fewer than two ended.
+    pub utilisation_period_range: Option<Summary>,
+    /// The same with the last period, if it did not end but a fifth of it was measured.
+    pub utilisation_unended_range: Option<Summary>,
     pub equity: Option<Summary>,
     /// The largest deviation from Little's law in any run.
     pub little_max: f64,
@@ -213,6 +217,8 @@ impl Case {
                 .max()
                 .unwrap_or(0),
             utilisation_range: all(&|report| report.utilisation_range),
+            utilisation_period_range: some(&|report| report.utilisation_period_range),
+            utilisation_unended_range: some(&|report| report.utilisation_unended_range),
             equity: some(&|report| report.equity),
             little_max,
             little_holds: little_max < LITTLE_MAX,
