@@ -174,3 +174,41 @@ fn chart(cases: &[Case]) -> Chart {
         series,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Effort = Effort {
+        seeds: 1,
+        rounds: 5_000,
+        full: false,
+    };
+
+    fn bars(numbers: Vec<Number>) -> Vec<Number> {
+        numbers.into_iter().filter(|number| number.bar).collect()
+    }
+
+    #[test]
+    fn every_bar_is_reached() {
+        let found = bars(run(SHORT, &|_, _| {}).numbers);
+        assert_eq!(found.len(), 6, "one for each setting of SLOTS");
+        for number in found {
+            assert!(number.reached, "{number:?}");
+        }
+    }
+
+    /// The specimen: without optimisation 3, null answers come before the first slot.
+    #[test]
+    fn members_that_do_not_hold_back_null_answers_miss_the_bar() {
+        let optimisations = [true, true, false];
+        let loads = [Load::OneMean(28.0), Load::OneMean(40.0)];
+        let settings =
+            loads.map(|load| Rounds::published(Allocation::Strict { optimisations }, load));
+        let found = bars(numbers(&run_cases(&settings, SHORT, &|_, _| {})));
+        assert_eq!(found.len(), 2);
+        for number in found {
+            assert!(!number.reached, "{number:?}");
+        }
+    }
+}
