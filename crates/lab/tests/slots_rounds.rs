@@ -164,6 +164,43 @@ fn a_request_of_the_contrast_is_answered_by_its_own_delivery_or_by_nothing() {
     }
 }
 
+#[test]
+fn a13_with_an_exact_quota_no_request_brings_more_than_it_asked_for() {
+    let most = |exact_quota| {
+        let plan = Rounds {
+            exact_quota,
+            members: 8,
+            slots: 192,
+            warm_up: 0,
+            rounds: 300,
+            ..Rounds::published(Allocation::STRICT, Load::OneMean(31.5))
+        };
+        // What each member has asked for, less what it was given since.
+        let mut rest = [0_i64; 8];
+        let mut most = i64::MIN;
+        for line in plan.transcript() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let member = |word: &str| {
+                word.trim_matches(['p', ':'])
+                    .parse::<usize>()
+                    .expect("a member")
+            };
+            match words[2] {
+                "asks" => rest[member(words[1])] = words[4].parse().expect("a number"),
+                "donates" => {
+                    let to = member(words[4]);
+                    rest[to] -= words.len() as i64 - 5;
+                    most = most.max(-rest[to]);
+                }
+                _ => {}
+            }
+        }
+        most
+    };
+    assert_eq!(most(true), 0);
+    assert!(most(false) > 0, "as printed, donors round up");
+}
+
 /// The paper calls it FREE_LOW in the rules, FREE_SLOTS in the list of parameters and LOW_SLOTS in the contrast.
 #[test]
 fn a08_what_is_kept_asked_for_and_released_down_to_is_one_number() {

@@ -34,7 +34,9 @@ pub(super) const ALGORITHM: Column = column("ALGORITHM", |case| {
         .filter(|(_, on)| !on)
         .map(|(number, _)| format!(" −opt{number}"))
         .collect();
-    format!("{}{off}", case.algorithm)
+    let exact = if case.exact_quota { " exact" } else { "" };
+    let even = if case.even { " even" } else { "" };
+    format!("{}{off}{exact}{even}", case.algorithm)
 });
 
 pub(super) const MEMBERS: Column = column("MEMBERS", |case| case.members.to_string());

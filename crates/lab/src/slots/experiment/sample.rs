@@ -48,6 +48,9 @@ pub struct Case {
     pub optimisations: Option<[bool; 3]>,
     /// How many messages SPREAD forwards in a round; null without a limit.
     pub spread_cap: Option<usize>,
+    /// Whether donors together give no more than was asked for, and whether all members start with an equal part; of SLOTS only.
+    pub exact_quota: bool,
+    pub even: bool,
     /// Whether uses that find no slot wait instead of failing.
     pub waits: bool,
     pub lifetime: Summary,
@@ -189,6 +192,8 @@ impl Case {
                 _ => None,
             },
             spread_cap: setting.spread_cap,
+            exact_quota: setting.exact_quota,
+            even: setting.even,
             waits: setting.waits,
             lifetime: all(&|report| report.lifetime),
             efficiency: some(&|report| report.efficiency),

@@ -48,7 +48,8 @@ pub(super) const OPEN: &[Open] = &[
     },
     Open {
         question: "who owns what at the start",
-        chosen: "SLOTS: member 0 owns all, the others join; contrast: all on the free list",
+        chosen: "SLOTS: member 0 owns all, the others join; contrast: all on the free list; `slots-table-1 --full` \
+                 also starts SLOTS with equal parts",
     },
     Open {
         question: "how often a member looks whether it is below FREE_LOW, or above FREE_HIGH",
