@@ -495,6 +495,33 @@ fn what_was_found_is_printed_before_the_picture_is_written() {
 }
 
 #[test]
+fn a_case_of_slots_response_has_its_histogram() {
+    let found = json("reproduce slots-response --seeds 2 --rounds 400 --json");
+    let cases = found["cases"].as_array().expect("cases");
+    for algorithm in ["strict", "contrast"] {
+        let own = cases.iter().filter(|case| case["algorithm"] == algorithm);
+        assert_eq!(own.count(), 6, "{algorithm}");
+    }
+    for case in cases {
+        let counts = case["response_counts"].as_object().expect("counts");
+        assert!(
+            counts.values().all(|count| count.as_u64() > Some(0)),
+            "{case}"
+        );
+        assert!(case["response_counts_nothing"].is_u64(), "{case}");
+        let contrast = case["algorithm"] == "contrast";
+        let (one, two) = (&case["response_1"], &case["response_2"]);
+        assert_eq!(
+            (one.is_null(), two.is_null()),
+            (!contrast, contrast),
+            "{case}"
+        );
+        let known = |number: &String| (number == "1") == contrast;
+        assert!(counts.keys().all(known) && !counts.is_empty(), "{case}");
+    }
+}
+
+#[test]
 fn reproduce_counts_messages_by_kind() {
     let found = json("reproduce election-messages --json");
     let rows = found["rows"].as_array().expect("rows");

@@ -1,7 +1,14 @@
 //! The round simulator of SLOTS: determinism, Little's law, and transcripts that were made by another
 //! program, written from the published rules alone.
 
+use std::collections::BTreeSet;
+
+use testigo_lab::slots::SlotsWorld;
 use testigo_lab::slots::experiment::{Allocation, Arrival, LITTLE_MAX, Load, Rounds};
+use testigo_protocol::NodeId;
+use testigo_protocol::slots::{
+    Contrast, ContrastMessage, ContrastPlan, Letter, SlotsMessage, SlotsPlan, slots_to_donate,
+};
 
 /// Four members and forty slots, with the demand of a file.
 fn small(algorithm: Allocation, arrivals: &str) -> Rounds {
@@ -110,4 +117,134 @@ fn a_request_that_waits_in_spread_is_counted_from_when_it_was_sent() {
     // SPREAD has a line: what it forwards after the request, one per round, is not all that passes.
     let one = plan(Some(1)).run().response;
     assert!(one.rounds_mean > 1.5 * one.all_mean, "{one:?}");
+}
+
+#[test]
+fn a_request_of_the_contrast_is_answered_by_its_own_delivery_or_by_nothing() {
+    for (members, spread_cap) in [(8, None), (8, Some(1)), (40, None)] {
+        // With 40 members the list runs empty.
+        let plan = Rounds {
+            members,
+            slots: 192,
+            spread_cap,
+            warm_up: 0,
+            rounds: 500,
+            ..Rounds::published(Allocation::Contrast, Load::OneMean(31.5))
+        };
+        let mut list: BTreeSet<u32> = (0..plan.slots).collect();
+        let (mut brought, mut nothing) = (0, 0);
+        for line in plan.transcript() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[2] {
+                "asks" => {
+                    let count: usize = words[4].parse().expect("a number");
+                    let slots: Vec<u32> = list.iter().copied().take(count).collect();
+                    list.retain(|slot| !slots.contains(slot));
+                    brought += u64::from(!slots.is_empty());
+                    nothing += u64::from(slots.is_empty());
+                }
+                "releases:" => list.extend(
+                    words[3..]
+                        .iter()
+                        .map(|slot| slot.parse::<u32>().expect("a slot")),
+                ),
+                _ => {}
+            }
+        }
+        let response = plan.run().response;
+        assert_eq!(response.own, [0, brought]);
+        assert_eq!(response.nothing, nothing);
+        assert!(nothing > 0 || members < 40, "{response:?}");
+        assert_eq!(response.all_mean, 1.0);
+        assert_eq!(
+            response.rounds_mean > 1.0,
+            spread_cap.is_some(),
+            "{response:?}"
+        );
+    }
+}
+
+#[test]
+fn a13_with_an_exact_quota_no_request_brings_more_than_it_asked_for() {
+    let most = |exact_quota| {
+        let plan = Rounds {
+            exact_quota,
+            members: 8,
+            slots: 192,
+            warm_up: 0,
+            rounds: 300,
+            ..Rounds::published(Allocation::STRICT, Load::OneMean(31.5))
+        };
+        // What each member has asked for, less what it was given since.
+        let mut rest = [0_i64; 8];
+        let mut most = i64::MIN;
+        for line in plan.transcript() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let member = |word: &str| {
+                word.trim_matches(['p', ':'])
+                    .parse::<usize>()
+                    .expect("a member")
+            };
+            match words[2] {
+                "asks" => rest[member(words[1])] = words[4].parse().expect("a number"),
+                "donates" => {
+                    let to = member(words[4]);
+                    rest[to] -= words.len() as i64 - 5;
+                    most = most.max(-rest[to]);
+                }
+                _ => {}
+            }
+        }
+        most
+    };
+    assert_eq!(most(true), 0);
+    assert!(most(false) > 0, "as printed, donors round up");
+}
+
+/// The paper calls it FREE_LOW in the rules, FREE_SLOTS in the list of parameters and LOW_SLOTS in the contrast.
+#[test]
+fn a08_what_is_kept_asked_for_and_released_down_to_is_one_number() {
+    for free_low in 1..=8 {
+        let plan = SlotsPlan::strict(3, 60, free_low);
+        assert_eq!(
+            slots_to_donate(30, 3, free_low, free_low),
+            0,
+            "a donor keeps it"
+        );
+        assert_eq!(slots_to_donate(30, 3, free_low + 1, free_low), 1);
+        let mut member = SlotsWorld::started(&plan)
+            .sharer(NodeId(1))
+            .expect("it runs")
+            .clone();
+        let mut out: Vec<Letter> = Vec::new();
+        while out.is_empty() {
+            assert!(member.free().len() >= free_low, "a member with fewer asks");
+            member.take(&plan, &mut out).expect("a free slot");
+        }
+        assert_eq!(member.free().len(), free_low - 1);
+        assert!(matches!(out[0].message, SlotsMessage::Request { .. }));
+
+        let free_high = 2 * free_low + 1;
+        let plan = ContrastPlan {
+            slots: 60,
+            free_low,
+            free_high,
+        };
+        let mut member = Contrast::new(NodeId(0), &plan);
+        let (mut out, mut held) = (Vec::new(), Vec::new());
+        member.ask_if_empty(&plan, &mut out);
+        assert_eq!(out, [ContrastMessage::Fork { count: free_low }]);
+        while held.len() < free_high as usize {
+            for message in out.drain(..) {
+                member.hear(NodeId(0), &message, &plan, &mut Vec::new());
+            }
+            held.extend(member.take(&plan, &mut out));
+        }
+        out.clear();
+        while out.is_empty() {
+            member.give(held.pop().expect("a used slot"), &plan, &mut out);
+        }
+        assert!(matches!(out[..], [ContrastMessage::Exit { .. }]), "{out:?}");
+        assert_eq!(member.free().len(), free_low, "it releases down to it");
+    }
 }

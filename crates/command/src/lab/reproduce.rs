@@ -263,10 +263,13 @@ fn nearest(number: &Number) -> String {
     let found = value(number, number.found);
     match (number.low, number.high) {
         (Some(low), Some(high)) => {
+            let width = number.half_width();
+            let width = width.map(|width| format!(", ±{:.0} %", 100.0 * width));
             format!(
-                "{found} ({} to {})",
+                "{found} ({} to {}{})",
                 value(number, low),
-                value(number, high)
+                value(number, high),
+                width.unwrap_or_default()
             )
         }
         _ => found,

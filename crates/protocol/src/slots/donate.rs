@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::sharer::Sent;
-use super::{Letter, Sharer, SlotsMessage};
+use super::{
+    Cycle, Letter, Sharer, SlotsMessage, SlotsPlan, exact_slots_to_donate, slots_to_donate,
+};
 use crate::NodeId;
 
 /// Most slots in one message: whatever carries it has a limit. A larger wish stands until it is served.
@@ -18,6 +20,25 @@ impl Sharer {
         }
         self.donate_these(self.id, None, None, vec![slot], out);
         true
+    }
+
+    /// How many slots it gives for a request to everybody.
+    pub(super) fn share(&self, cycle: &Cycle, plan: &SlotsPlan) -> u32 {
+        if plan.flaws.deaf {
+            return 0;
+        }
+        let (free, low) = (self.free.len(), self.keeps(plan));
+        let members = self.state.initialised;
+        let count = members.len() as u32;
+        if !plan.exact_quota {
+            return slots_to_donate(cycle.wanted, count, free, low);
+        }
+        // Like whoever must not hold back a null answer, donors are ranked in the ring of numbers.
+        let ring = plan.members;
+        let after = |member: usize| (member + ring - cycle.requester.index() - 1) % ring;
+        let own = after(self.id.index());
+        let place = members.iter().filter(|&member| after(member) < own).count() as u32;
+        exact_slots_to_donate(cycle.wanted, count, place, free, low)
     }
 
     /// A slot is no longer its own, whether it was free, used or kept.

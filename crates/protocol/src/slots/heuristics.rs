@@ -17,6 +17,14 @@ pub fn slots_to_donate(wanted: u32, members: u32, free: u32, low: u32) -> u32 {
     free.saturating_sub(low).min(wanted.div_ceil(donors))
 }
 
+/// Like [`slots_to_donate`], but all donors together never give more than was asked for: what does not divide is
+/// asked of the first donors alone, one slot each. `place` is the donor's zero-based place among the other members.
+pub fn exact_slots_to_donate(wanted: u32, members: u32, place: u32, free: u32, low: u32) -> u32 {
+    let donors = members.saturating_sub(1).max(1);
+    let part = wanted / donors + u32::from(place < wanted % donors);
+    free.saturating_sub(low).min(part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +52,26 @@ mod tests {
         // Nobody to ask, and nobody to answer.
         assert_eq!(slots_to_request(768, 1, 768, 3, 4), 1);
         assert_eq!(slots_to_donate(5, 1, 9, 4), 5);
+    }
+
+    #[test]
+    fn a13_rich_donors_together_give_exactly_what_was_asked_for() {
+        for (wanted, members) in
+            (0..80).flat_map(|wanted| (2..9).map(move |members| (wanted, members)))
+        {
+            let given = |free| -> u32 {
+                let donors = 0..members - 1;
+                donors
+                    .map(|place| exact_slots_to_donate(wanted, members, place, free, 4))
+                    .sum()
+            };
+            assert_eq!(given(100), wanted);
+            assert!(given(5) <= wanted);
+            assert_eq!(given(4), 0);
+            // As printed, each rounds up.
+            let printed = (members - 1) * slots_to_donate(wanted, members, 100, 4);
+            assert!(printed >= wanted && printed < wanted + members - 1);
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use central::{Central, CentralMessage};
 pub use contrast::{Contrast, ContrastMessage, ContrastPlan};
 pub use cycle::{Cycle, Standing};
 pub use flaws::Flaws;
-pub use heuristics::{slots_to_donate, slots_to_request};
+pub use heuristics::{exact_slots_to_donate, slots_to_donate, slots_to_request};
 pub use labels::Labelled;
 pub use message::{Change, Delivery, Group, Letter, SlotsMessage, SlotsState};
 pub use plan::{Average, SLOTS_MAX, SlotsPlan};

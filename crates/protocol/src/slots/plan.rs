@@ -30,6 +30,9 @@ pub struct SlotsPlan {
     pub crossed_requests: bool,
     /// Optimisation 3: a member with nothing to give waits for somebody else's answer first.
     pub held_nulls: bool,
+    /// An experiment: the donors of a request together give no more than it asked for, instead of each rounding its part up.
+    /// A request for few then asks few of them, and may bring nothing though another member has slots to spare (π5).
+    pub exact_quota: bool,
     /// Which average a request asks to reach.
     pub average: Average,
     /// What a request did not bring stands: members that have slots to spare later donate them.
@@ -67,6 +70,7 @@ impl SlotsPlan {
             implicit_request: true,
             crossed_requests: true,
             held_nulls: true,
+            exact_quota: false,
             average: Average::AllSlots,
             standing_requests: false,
             logged: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::directed::Known;
 use super::{
     Average, Cycle, Delivery, Group, Letter, SlotSet, SlotsMessage, SlotsPlan, SlotsState,
-    Standing, slots_to_donate, slots_to_request,
+    Standing, slots_to_request,
 };
 use crate::NodeId;
 use crate::quorum::NodeSet;
@@ -456,13 +456,7 @@ impl Sharer {
         }
         let count = match self.asking {
             Asking::Idle if cycle.named => self.directed_share(cycle, plan),
-            Asking::Idle if plan.flaws.deaf => 0,
-            Asking::Idle => slots_to_donate(
-                cycle.wanted,
-                self.state.initialised.len() as u32,
-                self.free.len(),
-                self.keeps(plan),
-            ),
+            Asking::Idle => self.share(cycle, plan),
             Asking::Sent | Asking::Open => 0,
         };
         if count == 0 && plan.held_nulls && first {

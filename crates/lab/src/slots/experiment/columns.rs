@@ -34,7 +34,9 @@ pub(super) const ALGORITHM: Column = column("ALGORITHM", |case| {
         .filter(|(_, on)| !on)
         .map(|(number, _)| format!(" −opt{number}"))
         .collect();
-    format!("{}{off}", case.algorithm)
+    let exact = if case.exact_quota { " exact" } else { "" };
+    let even = if case.even { " even" } else { "" };
+    format!("{}{off}{exact}{even}", case.algorithm)
 });
 
 pub(super) const MEMBERS: Column = column("MEMBERS", |case| case.members.to_string());
@@ -54,10 +56,28 @@ pub(super) const UTILISATION: Column =
 pub(super) const LIFETIME: Column = column("LIFETIME", |case| spread(Some(case.lifetime), 1.0, 1));
 pub(super) const WAITED: Column = column("WAITED %", |case| spread(Some(case.waited), 100.0, 1));
 pub(super) const WAITING: Column = column("ROUNDS", |case| spread(Some(case.waiting), 1.0, 1));
-pub(super) const RANGE: Column = column("WINDOWS DIFFER BY", |case| {
-    format!("{:.1} points", 100.0 * case.utilisation_range.max)
+pub(super) const PERIOD_RANGE: Column = column("PERIODS OF λ DIFFER BY", |case| {
+    let range = case.utilisation_period_range;
+    range.map_or("-".into(), |range| {
+        format!("{:.2} points", 100.0 * range.max)
+    })
+});
+pub(super) const RANGE: Column = column("TENTHS DIFFER BY", |case| {
+    format!("{:.2} points", 100.0 * case.utilisation_range.max)
 });
 pub(super) const EQUITY: Column = column("EQUITY", |case| spread(case.equity, 1.0, 2));
+pub(super) const REQUESTS: Column = column("REQUESTS", |case| {
+    let all = case.responses() + case.response_counts_nothing;
+    match all {
+        0 => "-".into(),
+        _ => all.to_string(),
+    }
+});
+pub(super) const RESPONSE_1: Column = column("1: %", |case| spread(case.response_1, 100.0, 1));
+pub(super) const RESPONSE_MORE: Column = column("MORE: %", |case| {
+    let more = case.response_share(|number| number > 3);
+    more.map_or("-".into(), |more| format!("{:.1}", 100.0 * more))
+});
 pub(super) const RESPONSE_2: Column = column("2: %", |case| spread(case.response_2, 100.0, 1));
 pub(super) const RESPONSE_3: Column = column("3: %", |case| spread(case.response_3, 100.0, 1));
 pub(super) const RESPONSE_2_OR_3: Column =

@@ -28,10 +28,7 @@ const ALGORITHMS: [Allocation; 6] = [
 pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
     let means = [BARS[0], LIFETIME, BARS[1], 50.0];
     let loads = means.map(Load::OneMean).into_iter().chain([Load::OwnMeans]);
-    let settings: Vec<Rounds> = loads
-        .flat_map(|load| ALGORITHMS.map(|algorithm| Rounds::published(algorithm, load.clone())))
-        .collect();
-    let cases = run_cases(&settings, effort, done);
+    let cases = run_cases(&settings(loads), effort, done);
     let mut columns = SETTING.to_vec();
     columns.extend([
         FREE_HIGH,
@@ -45,10 +42,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
     Found {
         columns,
         published: Vec::new(),
-        numbers: BARS
-            .iter()
-            .flat_map(|&mean| numbers(&cases, mean))
-            .collect(),
+        numbers: bars(&cases),
         words: vec![
             "directed is no algorithm of the paper. Every message says how many free slots its sender has, and whoever \
              becomes rich says so. A request names the richest members, usually one, and only they answer. Where they have \
@@ -67,6 +61,18 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
         chart: chart(&cases),
         cases,
     }
+}
+
+fn settings(loads: impl IntoIterator<Item = Load>) -> Vec<Rounds> {
+    let loads = loads.into_iter();
+    loads
+        .flat_map(|load| ALGORITHMS.map(|algorithm| Rounds::published(algorithm, load.clone())))
+        .collect()
+}
+
+fn bars(cases: &[Case]) -> Vec<Number> {
+    let means = BARS.iter();
+    means.flat_map(|&mean| numbers(cases, mean)).collect()
 }
 
 fn numbers(cases: &[Case], mean: f64) -> Vec<Number> {
@@ -163,5 +169,85 @@ fn chart(cases: &[Case]) -> Chart {
             scale: AxisScale::Log,
         },
         series,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTED: &str = "directed";
+
+    fn cases() -> Vec<Case> {
+        let effort = Effort {
+            seeds: 1,
+            rounds: 5_000,
+            full: false,
+        };
+        run_cases(&settings(BARS.map(Load::OneMean)), effort, &|_, _| {})
+    }
+
+    /// The other algorithm's case with the same load.
+    fn beside<'a>(cases: &'a [Case], case: &Case, algorithm: Allocation) -> &'a Case {
+        let same =
+            |other: &&Case| other.preset == case.preset && other.algorithm == algorithm.name();
+        cases
+            .iter()
+            .find(same)
+            .expect("every algorithm meets every load")
+    }
+
+    fn reached(cases: &[Case]) -> Vec<bool> {
+        let bars = bars(cases);
+        bars.into_iter().map(|number| number.reached).collect()
+    }
+
+    #[test]
+    fn every_bar_is_reached_and_a_worse_algorithm_misses_it() {
+        let cases = cases();
+        let found = bars(&cases);
+        assert_eq!(found.len(), 8);
+        for number in found {
+            assert!(number.bar && number.reached, "{number:?}");
+        }
+
+        // Specimens: one number at a time is that of shares which nobody balances, and which answer nobody.
+        let worse: [fn(&mut Case, &Case); 4] = [
+            |case, worse| case.utilisation = worse.utilisation,
+            |case, worse| case.failed_ratio = worse.failed_ratio,
+            |case, worse| case.efficiency = worse.efficiency,
+            |case, worse| case.response_2 = worse.response_2,
+        ];
+        for (at, doctor) in worse.iter().enumerate() {
+            let mut doctored = cases.clone();
+            for case in doctored
+                .iter_mut()
+                .filter(|case| case.algorithm == DIRECTED)
+            {
+                doctor(case, beside(&cases, case, Allocation::Static));
+            }
+            let expected: Vec<bool> = (0..8).map(|number| number % 4 != at).collect();
+            assert_eq!(reached(&doctored), expected);
+        }
+
+        // A specimen that is SLOTS itself: no worse than SLOTS, but not 5 times as efficient.
+        let mut doctored = cases.clone();
+        for case in doctored
+            .iter_mut()
+            .filter(|case| case.algorithm == DIRECTED)
+        {
+            let algorithm = case.algorithm;
+            *case = Case {
+                algorithm,
+                ..beside(&cases, case, Allocation::STRICT).clone()
+            };
+        }
+        for (at, reached) in reached(&doctored).into_iter().enumerate() {
+            match at % 4 {
+                0 | 1 => assert!(reached, "{at}"),
+                2 => assert!(!reached, "{at}"),
+                _ => {}
+            }
+        }
     }
 }

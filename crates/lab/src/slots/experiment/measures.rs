@@ -6,7 +6,7 @@ use serde::Serialize;
 use testigo_protocol::NodeId;
 
 use super::Rounds;
-use super::load::Demand;
+use super::load::{Demand, RATES_LAST};
 use super::player::Seen;
 
 /// What a run of the simulation found. Its field names are a contract with scripts.
@@ -39,6 +39,12 @@ pub struct RoundsReport {
     pub failed_windows: Vec<f64>,
     /// The widest difference between the means of U in ten windows.
     pub utilisation_range: f64,
+    /// U between one change of the rates (λ) and the next, and after the last one.
+    pub utilisation_periods: Vec<f64>,
+    /// The widest difference between the periods that ended; null if there are fewer than two.
+    pub utilisation_period_range: Option<f64>,
+    /// The same with the last one, if it did not end but is long enough.
+    pub utilisation_unended_range: Option<f64>,
     /// Spearman's rank correlation of what members asked for with what they owned; null if there is no variation.
     pub equity: Option<f64>,
 }
@@ -71,6 +77,33 @@ pub const LITTLE_MAX: f64 = 0.02;
 const WINDOWS: u64 = 100;
 /// Windows over which the utilisation must be stable.
 const STABLE_WINDOWS: usize = 10;
+/// The time between two changes of λ, or from the last one to the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Period {
+    /// How many of its rounds are measured.
+    pub(super) measured: u64,
+    /// Whether the run saw it end.
+    pub(super) ended: bool,
+}
+
+impl Period {
+    /// A period that did not end counts beside the others if at least so many of its rounds are measured.
+    pub(super) const UNENDED_MIN: u64 = RATES_LAST / 5;
+
+    /// The periods that a run measures, wholly or in part.
+    pub(super) fn of(warm_up: u64, rounds: u64) -> impl Iterator<Item = Period> {
+        let end = warm_up + rounds;
+        let starts = (warm_up / RATES_LAST..end.div_ceil(RATES_LAST)).map(|at| at * RATES_LAST);
+        starts.map(move |start| Period {
+            measured: end.min(start + RATES_LAST) - start.max(warm_up),
+            ended: start + RATES_LAST <= end,
+        })
+    }
+
+    fn counts(self) -> bool {
+        self.ended || self.measured >= Period::UNENDED_MIN
+    }
+}
 
 pub(super) struct Measures {
     slots: f64,
@@ -94,10 +127,15 @@ pub(super) struct Measures {
     /// When each member multicast those of its requests that SPREAD has not forwarded yet.
     emitted: Vec<VecDeque<u64>>,
     open: Vec<Option<Open>>,
+    /// How many slots are on the free list of the contrast: the order of the messages alone decides it.
+    listed: u32,
     response: Response,
     all: u64,
     took: u64,
     windows: Vec<Window>,
+    /// Used slots, summed over the measured rounds of each period.
+    periods: Vec<u64>,
+    period: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -138,10 +176,13 @@ impl Measures {
             place: 0,
             emitted: vec![VecDeque::new(); plan.members],
             open: vec![None; plan.members],
+            listed: plan.slots,
             response: Response::default(),
             all: 0,
             took: 0,
             windows: vec![Window::default(); plan.rounds.min(WINDOWS) as usize],
+            periods: vec![0; Period::of(plan.warm_up, plan.rounds).count()],
+            period: 0,
         }
     }
 
@@ -151,6 +192,7 @@ impl Measures {
             let at = (round - self.warm_up) * self.windows.len() as u64 / self.rounds;
             self.window = at as usize;
             self.windows[self.window].rounds += 1;
+            self.period = (round / RATES_LAST - self.warm_up / RATES_LAST) as usize;
             for (member, offered) in self.offered.iter_mut().enumerate() {
                 *offered += demand.offered(member);
             }
@@ -177,7 +219,7 @@ impl Measures {
 
     /// A member hands a multicast to SPREAD.
     pub(super) fn emitted(&mut self, round: u64, from: NodeId, seen: Seen) {
-        if seen == Seen::Request {
+        if matches!(seen, Seen::Request | Seen::Fork { .. }) {
             self.emitted[from.index()].push_back(round);
         }
     }
@@ -188,10 +230,9 @@ impl Measures {
         self.multicasts += u64::from(self.measured);
         match seen {
             Seen::Request => {
-                let emitted = self.emitted[from.index()].pop_front();
                 let open = Open {
                     place: self.place,
-                    round: emitted.expect("SPREAD forwards what was multicast"),
+                    round: self.emitted_at(from),
                     multicasts: 1,
                 };
                 let before = self.open[from.index()].replace(open);
@@ -207,16 +248,40 @@ impl Measures {
                 }
                 let open = *open;
                 self.open[to.index()] = None;
-                if self.measured {
-                    let own = &mut self.response.own;
-                    own.resize(own.len().max(open.multicasts + 1), 0);
-                    own[open.multicasts] += 1;
-                    self.all += self.place - open.place + 1;
-                    // The member hears of it in the next round.
-                    self.took += round - open.round + 1;
+                self.brought(open, round);
+            }
+            Seen::Fork { count } => {
+                let open = Open {
+                    place: self.place,
+                    round: self.emitted_at(from),
+                    multicasts: 1,
+                };
+                let slots = count.min(self.listed);
+                self.listed -= slots;
+                match slots {
+                    0 => self.response.nothing += u64::from(self.measured),
+                    _ => self.brought(open, round),
                 }
             }
+            Seen::Exit { slots } => self.listed += slots,
             Seen::Other => {}
+        }
+    }
+
+    fn emitted_at(&mut self, from: NodeId) -> u64 {
+        let emitted = self.emitted[from.index()].pop_front();
+        emitted.expect("SPREAD forwards what was multicast")
+    }
+
+    /// A request brought its first slot.
+    fn brought(&mut self, open: Open, round: u64) {
+        if self.measured {
+            let own = &mut self.response.own;
+            own.resize(own.len().max(open.multicasts + 1), 0);
+            own[open.multicasts] += 1;
+            self.all += self.place - open.place + 1;
+            // The member hears of it in the next round.
+            self.took += round - open.round + 1;
         }
     }
 
@@ -225,6 +290,7 @@ impl Measures {
             self.used += u64::from(used);
             self.owned[member] += u64::from(owned);
             self.windows[self.window].used += u64::from(used);
+            self.periods[self.period] += u64::from(used);
         }
     }
 
@@ -251,9 +317,16 @@ impl Measures {
         let means = utilisation
             .chunks(size)
             .map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64);
-        let (low, high) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| {
-            (low.min(mean), high.max(mean))
-        });
+        let periods = self.periods.iter();
+        let periods: Vec<(Period, f64)> = Period::of(self.warm_up, self.rounds)
+            .zip(periods)
+            .map(|(period, used)| (period, *used as f64 / period.measured as f64 / self.slots))
+            .collect();
+        let period_range = |counts: fn(&Period) -> bool| {
+            let counted = periods.iter().filter(|(period, _)| counts(period));
+            let counted: Vec<f64> = counted.map(|(_, used)| *used).collect();
+            (counted.len() > 1).then(|| range(counted.into_iter()))
+        };
         let owned: Vec<f64> = self.owned.iter().map(|&owned| owned as f64).collect();
         RoundsReport {
             seed: self.seed,
@@ -271,12 +344,23 @@ impl Measures {
             waiting_max: self.waiting_max,
             successful_windows: per_round(|window| window.successful),
             failed_windows: per_round(|window| window.failed),
+            utilisation_range: range(means),
             utilisation_windows: utilisation,
-            utilisation_range: (high - low).max(0.0),
+            utilisation_period_range: period_range(|period| period.ended),
+            utilisation_unended_range: period_range(|period| period.counts()),
+            utilisation_periods: periods.iter().map(|(_, used)| *used).collect(),
             equity: rank_correlation(&self.offered, &owned),
             response: self.response,
         }
     }
+}
+
+/// The difference between the highest and the lowest.
+fn range(values: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    (high - low).max(0.0)
 }
 
 /// Spearman's: the correlation of the ranks.
@@ -304,6 +388,57 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_period_begins_with_every_change_of_the_rates() {
+        let cut = |warm_up, rounds| {
+            let periods = Period::of(warm_up, rounds);
+            let periods = periods.map(|period| (period.measured, period.ended));
+            periods.collect::<Vec<_>>()
+        };
+        let (whole, first) = ((10_000, true), (8_000, true));
+        let last = (2_000, false);
+        assert_eq!(
+            cut(2_000, 50_000),
+            [first, whole, whole, whole, whole, last]
+        );
+        assert_eq!(cut(2_000, 48_000), [first, whole, whole, whole, whole]);
+        assert_eq!(cut(2_000, 10_000), [first, last]);
+        assert_eq!(cut(12_000, 9_000), [first, (1_000, false)]);
+        assert_eq!(cut(0, 400), [(400, false)]);
+    }
+
+    #[test]
+    fn the_periods_of_a_run_are_its_windows_between_changes_of_the_rates() {
+        let plan = |rounds| Rounds {
+            members: 4,
+            slots: 96,
+            rounds,
+            ..Rounds::published(
+                super::super::Allocation::STRICT,
+                super::super::Load::OwnMeans,
+            )
+        };
+        // A hundred windows of 200 rounds: cut after 40, 90 and 100 of them.
+        let report = plan(20_000).run();
+        let mean = |windows: &[f64]| windows.iter().sum::<f64>() / windows.len() as f64;
+        let windows = &report.utilisation_windows;
+        let expected = [&windows[..40], &windows[40..90], &windows[90..]].map(mean);
+        assert_eq!(report.utilisation_periods.len(), 3);
+        for (found, expected) in report.utilisation_periods.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
+        }
+        let close = |found: Option<f64>, expected: &[f64]| {
+            let expected = range(expected.iter().copied());
+            assert!((found.expect("two periods") - expected).abs() < 1e-12);
+        };
+        close(report.utilisation_period_range, &expected[..2]);
+        close(report.utilisation_unended_range, &expected);
+        // A change, and too few rounds after it.
+        let report = plan(9_000).run();
+        assert_eq!(report.utilisation_periods.len(), 2);
+        assert_eq!(report.utilisation_unended_range, None);
+    }
 
     #[test]
     fn ranks_are_correlated_as_spearman_has_it() {

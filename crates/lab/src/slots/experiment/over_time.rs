@@ -1,11 +1,14 @@
 //! Figures 7 and 8: utilisation, and successful and failed uses, over time.
 
 use super::columns::{
-    Column, EFFICIENCY, FAILED, LIFETIME as LIFETIME_COLUMN, LITTLE, RANGE, SETTING, UTILISATION,
+    Column, EFFICIENCY, FAILED, LIFETIME as LIFETIME_COLUMN, LITTLE, PERIOD_RANGE, RANGE, SETTING,
+    UTILISATION,
 };
+use super::load::RATES_LAST;
+use super::measures::Period;
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{LIFETIME, OPEN, PRESETS, SLOTS, reading};
+use super::words::{LIFETIME, OPEN, PRESETS, SLOTS, judged, reading};
 use super::{Allocation, Load, Rounds, RoundsReport};
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
@@ -34,20 +37,7 @@ pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) 
     .map(Number::in_percent)
     .into_iter()
     .collect();
-    numbers.extend(strict().map(|case| Number {
-        number: "SLOTS, stable: windows of U differ by less than".into(),
-        published: STABLE,
-        bar: true,
-        found: case.utilisation_range.max,
-        low: None,
-        high: None,
-        setting: case.setting(),
-        share: true,
-        reached: case.utilisation_range.max < STABLE,
-        why: "The paper calls its curve stable across the changes of λ; this is the widest difference between ten \
-              windows of a run, over all runs."
-            .into(),
-    }));
+    numbers.extend(strict().filter_map(stable));
     let lines = |case: &Case| {
         vec![(
             String::new(),
@@ -60,7 +50,12 @@ pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) 
         columns: columns(),
         published: Vec::new(),
         numbers,
-        words: vec![changes(effort), reading(false)],
+        words: vec![
+            changes(effort),
+            windows(&cases, effort),
+            judged(effort),
+            reading(false),
+        ],
         open: OPEN,
         chart: chart(
             "Utilisation over time (Fig. 7 of SLOTS)",
@@ -70,6 +65,64 @@ pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) 
         ),
         cases,
     }
+}
+
+/// Test 23, where λ changes within the measured rounds.
+fn stable(case: &Case) -> Option<Number> {
+    let range = case.utilisation_period_range?;
+    Some(Number {
+        number: "SLOTS, stable: windows of U, one between each two changes of λ, differ by less than".into(),
+        published: STABLE,
+        bar: true,
+        found: range.max,
+        low: None,
+        high: None,
+        setting: case.setting(),
+        share: true,
+        reached: range.max < STABLE,
+        why: "The paper calls its curve stable across the changes of λ; this is the widest difference between any two \
+              windows of a run, over all runs."
+            .into(),
+    })
+}
+
+/// Which windows are meant, and what others would find.
+fn windows(cases: &[Case], effort: Effort) -> String {
+    let widest = |of: fn(&Case) -> Option<f64>| {
+        let strict = cases.iter().filter(|case| case.algorithm == "strict");
+        let found = strict.filter_map(|case| {
+            let points = 100.0 * of(case)?;
+            Some(format!("{points:.2} points in {}", case.setting()))
+        });
+        found.collect::<Vec<_>>().join(" and ")
+    };
+    let tenths = format!(
+        "Ten equal windows of a run, of {} rounds each, differ by up to {}.",
+        effort.rounds / 10,
+        widest(|case| Some(case.utilisation_range.max))
+    );
+    let (ended, unended): (Vec<Period>, Vec<Period>) =
+        Period::of(Effort::WARM_UP, effort.rounds).partition(|period| period.ended);
+    if ended.len() < 2 {
+        return format!(
+            "Whether U is stable across changes of λ is not judged: that takes two whole periods between changes, of \
+             {RATES_LAST} rounds each with the warm-up. {tenths}"
+        );
+    }
+    let rounds: Vec<String> = ended.iter().map(|one| one.measured.to_string()).collect();
+    let last = widest(|case| case.utilisation_unended_range.map(|range| range.max));
+    let last = unended.first().map_or(String::new(), |period| {
+        format!(
+            " The last change is followed by {} rounds, which are no whole period; as a window more, if they are \
+             {} or more, they make it {last}.",
+            period.measured,
+            Period::UNENDED_MIN
+        )
+    });
+    format!(
+        "A window of U is a whole period between two changes of λ, without the warm-up (rounds: {}).{last} {tenths}",
+        rounds.join(", ")
+    )
 }
 
 pub(super) fn forks(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
@@ -120,7 +173,7 @@ pub(super) fn forks(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Fou
         columns: columns(),
         published: Vec::new(),
         numbers,
-        words: vec![changes(effort), reading(false)],
+        words: vec![changes(effort), judged(effort), reading(false)],
         open: OPEN,
         chart: chart(
             "Successful and failed uses over time (Fig. 8 of SLOTS)",
@@ -136,6 +189,7 @@ fn columns() -> Vec<Column> {
     let mut columns = SETTING.to_vec();
     columns.extend([
         UTILISATION,
+        PERIOD_RANGE,
         RANGE,
         FAILED,
         EFFICIENCY,
@@ -146,8 +200,8 @@ fn columns() -> Vec<Column> {
 }
 
 fn changes(effort: Effort) -> String {
-    let first = (10_000 - Effort::WARM_UP).min(effort.rounds);
-    let count = (effort.rounds + Effort::WARM_UP).saturating_sub(1) / 10_000;
+    let first = (RATES_LAST - Effort::WARM_UP).min(effort.rounds);
+    let count = (effort.rounds + Effort::WARM_UP).saturating_sub(1) / RATES_LAST;
     match count {
         0 => "No rate of arrivals (λ) changes in so short a run.".into(),
         1 => format!("All rates of arrivals (λ) change once, {first} rounds after the warm-up."),
@@ -235,5 +289,47 @@ fn chart(title: &str, what: &str, effort: Effort, series: Vec<Series>) -> Chart 
             scale: AxisScale::Linear,
         },
         series,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four members average so little of their rates that every change shows.
+    fn found(load: Load, rounds: u64) -> (Vec<Number>, String) {
+        let effort = Effort {
+            seeds: 1,
+            rounds,
+            full: false,
+        };
+        let setting = Rounds {
+            members: 4,
+            slots: 96,
+            ..Rounds::published(Allocation::STRICT, load)
+        };
+        let cases = run_cases(&[setting], effort, &|_, _| {});
+        let numbers = cases.iter().filter_map(stable).collect();
+        (numbers, windows(&cases, effort))
+    }
+
+    #[test]
+    fn t23_stability_is_judged_by_one_window_for_each_rate() {
+        let (numbers, words) = found(Load::OwnMeans, 18_000);
+        assert!(numbers.len() == 1 && numbers[0].reached, "{numbers:?}");
+        assert!(words.contains("(rounds: 8000, 10000)"), "{words}");
+        let (numbers, words) = found(Load::OneMean(LIFETIME), 30_000);
+        assert!(numbers.len() == 1 && !numbers[0].reached, "{numbers:?}");
+        assert!(words.contains("(rounds: 8000, 10000, 10000)"), "{words}");
+    }
+
+    #[test]
+    fn t23_a_run_without_a_change_of_the_rates_is_not_judged() {
+        for rounds in [400, 17_999] {
+            let (numbers, words) = found(Load::OwnMeans, rounds);
+            assert_eq!(numbers, []);
+            assert!(words.contains("is not judged"), "{words}");
+            assert!(words.contains("Ten equal windows"), "{words}");
+        }
     }
 }

@@ -19,7 +19,18 @@ pub(super) enum Taken {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     Request,
-    Answer { to: NodeId, slots: u32 },
+    Answer {
+        to: NodeId,
+        slots: u32,
+    },
+    /// A request for slots of the free list, which its own delivery answers.
+    Fork {
+        count: u32,
+    },
+    /// Slots go back to the free list.
+    Exit {
+        slots: u32,
+    },
     Other,
 }
 
@@ -142,8 +153,14 @@ impl Player for Contrasting {
         (from, word)
     }
 
-    fn seen((from, _): &Self::Item) -> (NodeId, Seen) {
-        (*from, Seen::Other)
+    fn seen((from, message): &Self::Item) -> (NodeId, Seen) {
+        let seen = match message {
+            ContrastMessage::Fork { count } => Seen::Fork { count: *count },
+            ContrastMessage::Exit { slots } => Seen::Exit {
+                slots: slots.len() as u32,
+            },
+        };
+        (*from, seen)
     }
 
     fn said((from, message): &Self::Item) -> String {

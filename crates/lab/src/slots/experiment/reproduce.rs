@@ -149,6 +149,14 @@ impl Number {
 }
 
 impl Number {
+    /// Half of the 95 % interval, as a share of the found value; none for a single run.
+    pub fn half_width(&self) -> Option<f64> {
+        let (low, high) = self.low.zip(self.high)?;
+        // If one end is cut off, the other one counts.
+        let half = (self.found - low).max(high - self.found);
+        (self.found != 0.0).then(|| half / self.found.abs())
+    }
+
     #[must_use]
     pub(super) fn in_percent(self) -> Number {
         Number {
@@ -226,6 +234,9 @@ mod tests {
         assert_eq!(verdict(85.0, &sharp, &wide), ("A 40".into(), true));
         assert_eq!(verdict(84.0, &sharp, &wide), ("A 28".into(), true));
         assert_eq!(verdict(85.0, &sharp, &[60.0, 60.2]), ("A 28".into(), false));
+        // Few seeds that differ reach more than many that agree.
+        let reaches = |values: &[f64]| verdict(85.0, values, values).1;
+        assert!(reaches(&[78.0, 82.0]) && !reaches(&[78.0, 82.0].repeat(10)));
         // Without an interval, a twentieth of the published number.
         assert_eq!(verdict(85.0, &[81.0], &[60.0]), ("A 28".into(), true));
         assert_eq!(verdict(85.0, &[80.0], &[60.0]), ("A 28".into(), false));

@@ -1,12 +1,12 @@
 //! Figure 9: how many multicasts it takes from a request to its first slot.
 
 use super::columns::{
-    LITTLE, NOTHING, RESPONSE_2, RESPONSE_2_OR_3, RESPONSE_3, RESPONSE_ALL, RESPONSE_ROUNDS,
-    SETTING, UTILISATION,
+    LITTLE, NOTHING, REQUESTS, RESPONSE_1, RESPONSE_2, RESPONSE_2_OR_3, RESPONSE_3, RESPONSE_ALL,
+    RESPONSE_MORE, RESPONSE_ROUNDS, SETTING, UTILISATION,
 };
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{LIFETIME, OPEN, PRESETS, RESPONSE, reading};
+use super::words::{LIFETIME, OPEN, PRESETS, RESPONSE, judged, reading};
 use super::{Allocation, Load, Rounds};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
@@ -24,17 +24,22 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
         (Load::OneMean(LIFETIME), Some(1)),
         (Load::OwnMeans, Some(1)),
     ] {
-        settings.push(Rounds {
-            spread_cap,
-            ..Rounds::published(Allocation::STRICT, load)
-        });
+        settings.extend(
+            [Allocation::STRICT, Allocation::Contrast].map(|algorithm| Rounds {
+                spread_cap,
+                ..Rounds::published(algorithm, load.clone())
+            }),
+        );
     }
     let cases = run_cases(&settings, effort, done);
     let mut columns = SETTING.to_vec();
     columns.extend([
+        REQUESTS,
+        RESPONSE_1,
         RESPONSE_2,
         RESPONSE_3,
         RESPONSE_2_OR_3,
+        RESPONSE_MORE,
         RESPONSE_ALL,
         RESPONSE_ROUNDS,
         NOTHING,
@@ -42,7 +47,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
         LITTLE,
     ]);
     let published = vec![vec![
-        "Fig. 9", "-", "fail", "SLOTS", "79", "16", "95", "-", "-", "-", "73", "-",
+        "Fig. 9", "-", "fail", "SLOTS", "-", "-", "79", "16", "95", "-", "-", "-", "-", "73", "-",
     ]];
     Found {
         columns,
@@ -52,7 +57,11 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
             "The paper lists 79 % and 16 %, and leaves 5 % to all other values. The share of 2 falls and that of 3 rises \
              with the load: the more members have nothing to give, the likelier is a null answer before the first slot."
                 .into(),
+            "The contrast has no answers: its request, MSG_FORK, takes slots from the free list when it is delivered. It needs \
+             1 multicast, or brings nothing, when the list is empty. The paper draws no response of the contrast."
+                .into(),
             "Requests that brought nothing have no response time; the paper does not say how many there were.".into(),
+            judged(effort),
             reading(false),
         ],
         open: OPEN,
@@ -109,23 +118,28 @@ fn numbers(cases: &[Case]) -> Vec<Number> {
 const LAST: usize = 5;
 
 fn chart(cases: &[Case]) -> Chart {
-    let share = |case: &Case, place: usize| {
-        let counts = case.reports.iter().flat_map(|report| {
-            let own = report.response.own.iter().copied().enumerate();
-            own.filter(move |(at, _)| (*at).min(LAST) == place)
-        });
-        let some: u64 = counts.map(|(_, count)| count).sum();
-        let all: u64 = (case.reports.iter())
-            .flat_map(|report| &report.response.own)
-            .sum();
-        100.0 * some as f64 / all.max(1) as f64
+    let bars = |case: &Case| {
+        let share = |place: usize| {
+            let share = case.response_share(|number| number.min(LAST) == place);
+            share.map(|share| 100.0 * share)
+        };
+        Shape::Bars((1..=LAST).map(share).collect())
     };
-    let mut series: Vec<Series> = cases
-        .iter()
+    let of = |algorithm: &'static str| {
+        let cases = cases.iter();
+        cases.filter(move |case| case.algorithm == algorithm)
+    };
+    let strict = of(Allocation::STRICT.name()).map(|case| (case.setting(), case));
+    // The contrast is the same in every setting: one series stands for all.
+    let contrast = of(Allocation::Contrast.name()).take(1);
+    let contrast = contrast.map(|case| ("contrast, in every setting".to_owned(), case));
+    let named = strict.map(|(setting, case)| (format!("strict, {setting}"), case));
+    let mut series: Vec<Series> = named
+        .chain(contrast)
         .enumerate()
-        .map(|(at, case)| Series {
-            name: case.setting(),
-            shape: Shape::Bars((2..=LAST).map(|place| Some(share(case, place))).collect()),
+        .map(|(at, (name, case))| Series {
+            name,
+            shape: bars(case),
             origin: Origin::Measured,
             colour: Some(at),
         })
@@ -133,6 +147,7 @@ fn chart(cases: &[Case]) -> Chart {
     series.push(Series {
         name: "Fig. 9".into(),
         shape: Shape::Bars(vec![
+            None,
             Some(100.0 * RESPONSE[0]),
             Some(100.0 * RESPONSE[1]),
             None,
@@ -141,11 +156,11 @@ fn chart(cases: &[Case]) -> Chart {
         origin: Origin::Published,
         colour: None,
     });
-    let names = ["2", "3", "4", "5 or more"].map(str::to_owned);
+    let names = ["1", "2", "3", "4", "5 or more"].map(str::to_owned);
     Chart {
         title: "Multicasts from a request to its first slot (Fig. 9 of SLOTS)".into(),
         subtitle: format!(
-            "Of the requests that brought a slot; the request counts as 1. 32 members, 768 slots, FREE_LOW 4. {PRESETS} \
+            "Of the requests that brought a slot; the request counts as 1, and is its own answer in the contrast. 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. {PRESETS} \
              1 per round: SPREAD forwards one message per round, else all."
         ),
         x: Axis {
@@ -157,5 +172,43 @@ fn chart(cases: &[Case]) -> Chart {
             scale: AxisScale::Linear,
         },
         series,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Effort = Effort {
+        seeds: 1,
+        rounds: 5_000,
+        full: false,
+    };
+
+    fn bars(numbers: Vec<Number>) -> Vec<Number> {
+        numbers.into_iter().filter(|number| number.bar).collect()
+    }
+
+    #[test]
+    fn every_bar_is_reached() {
+        let found = bars(run(SHORT, &|_, _| {}).numbers);
+        assert_eq!(found.len(), 6, "one for each setting of SLOTS");
+        for number in found {
+            assert!(number.reached, "{number:?}");
+        }
+    }
+
+    /// The specimen: without optimisation 3, null answers come before the first slot.
+    #[test]
+    fn members_that_do_not_hold_back_null_answers_miss_the_bar() {
+        let optimisations = [true, true, false];
+        let loads = [Load::OneMean(28.0), Load::OneMean(40.0)];
+        let settings =
+            loads.map(|load| Rounds::published(Allocation::Strict { optimisations }, load));
+        let found = bars(numbers(&run_cases(&settings, SHORT, &|_, _| {})));
+        assert_eq!(found.len(), 2);
+        for number in found {
+            assert!(!number.reached, "{number:?}");
+        }
     }
 }

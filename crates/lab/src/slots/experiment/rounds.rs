@@ -2,9 +2,12 @@
 //! what is multicast to all members, in one order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use testigo_protocol::NodeId;
-use testigo_protocol::slots::{Central, Contrast, ContrastPlan, SlotSet, SlotsPlan};
+use testigo_protocol::slots::{
+    Central, Contrast, ContrastPlan, Delivery, Letter, Sharer, SlotSet, SlotsMessage, SlotsPlan,
+};
 
 use super::Effort;
 use super::load::{Demand, LIFETIME_MAX, Load};
@@ -26,6 +29,10 @@ pub struct Rounds {
     pub free_low: u32,
     /// Of the contrast only.
     pub free_high: u32,
+    /// Whether donors together give no more than was asked for; of `Strict` only.
+    pub exact_quota: bool,
+    /// Whether all members of `Strict` start with an equal part of the slots, instead of member 0 with all.
+    pub even: bool,
     pub load: Load,
     /// How many messages SPREAD forwards in a round; `None` without a limit.
     pub spread_cap: Option<usize>,
@@ -80,6 +87,8 @@ impl Rounds {
             slots: 768,
             free_low: 4,
             free_high: 8,
+            exact_quota: false,
+            even: false,
             load,
             spread_cap: None,
             waits: false,
@@ -111,6 +120,7 @@ impl Rounds {
                     plan.crossed_requests,
                     plan.held_nulls,
                 ] = optimisations;
+                plan.exact_quota = self.exact_quota;
                 self.share(&plan, log)
             }
             Allocation::ByDemand => {
@@ -157,10 +167,13 @@ impl Rounds {
     /// Members of SLOTS, in a group that has started.
     fn share(&self, plan: &SlotsPlan, log: &mut Option<Vec<String>>) -> RoundsReport {
         let world = SlotsWorld::started(plan);
-        let players = NodeId::all(self.members).map(|id| Sharing {
-            sharer: world.sharer(id).expect("everybody has joined").clone(),
-            plan,
-        });
+        let sharers = NodeId::all(self.members)
+            .map(|id| world.sharer(id).expect("everybody has joined").clone());
+        let mut sharers: Vec<Sharer> = sharers.collect();
+        if self.even {
+            share_out(&mut sharers, plan);
+        }
+        let players = sharers.into_iter().map(|sharer| Sharing { sharer, plan });
         self.play(players.collect(), log)
     }
 
@@ -209,6 +222,37 @@ impl Rounds {
             }
         }
         measures.report()
+    }
+}
+
+/// Gives every member an equal part of the slots, by donations that all of them take in.
+fn share_out(sharers: &mut [Sharer], plan: &SlotsPlan) {
+    let members = sharers.len();
+    let pairs = (0..members).flat_map(|from| (0..members).map(move |to| (from, to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to) {
+        let free = sharers[from].free().iter();
+        let slots: Arc<[u32]> = free.filter(|&slot| slot as usize % members == to).collect();
+        let message = SlotsMessage::Donate {
+            to: NodeId(to as u32),
+            number: None,
+            label: None,
+            slots,
+        };
+        let letter = Letter {
+            view: sharers[from].group().view,
+            free: 0,
+            message,
+        };
+        let from = NodeId(from as u32);
+        let delivery = Delivery::Letter { from, letter };
+        let mut out = Vec::new();
+        for sharer in sharers.iter_mut() {
+            sharer.deliver(&delivery, plan, &mut out);
+        }
+        assert!(
+            out.is_empty(),
+            "nobody lacks anything before the first round"
+        );
     }
 }
 
@@ -280,5 +324,26 @@ impl<P: Player> Seat<P> {
         let end = (round + u64::from(lifetime)) % self.ends.len() as u64;
         self.ends[end as usize].push(slot);
         measures.started(lifetime, round - came);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_even_start_gives_every_member_the_same_number_of_slots() {
+        let plan = SlotsPlan::strict(5, 63, 4);
+        let world = SlotsWorld::started(&plan);
+        let all = NodeId::all(5).map(|id| world.sharer(id).expect("it runs").clone());
+        let mut sharers: Vec<Sharer> = all.collect();
+        let owned =
+            |sharers: &[Sharer]| -> Vec<u32> { sharers.iter().map(Sharer::owned).collect() };
+        assert!(owned(&sharers)[0] > 40, "the founder had all");
+        share_out(&mut sharers, &plan);
+        assert_eq!(owned(&sharers), [13, 13, 13, 12, 12]);
+        for sharer in &sharers {
+            assert_eq!(sharer.table(), sharers[0].table());
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Many runs of one setting, and what they say together.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -47,6 +48,9 @@ pub struct Case {
     pub optimisations: Option<[bool; 3]>,
     /// How many messages SPREAD forwards in a round; null without a limit.
     pub spread_cap: Option<usize>,
+    /// Whether donors together give no more than was asked for, and whether all members start with an equal part; of SLOTS only.
+    pub exact_quota: bool,
+    pub even: bool,
     /// Whether uses that find no slot wait instead of failing.
     pub waits: bool,
     pub lifetime: Summary,
@@ -56,7 +60,14 @@ pub struct Case {
     pub failed_ratio: Summary,
     /// U.
     pub utilisation: Summary,
-    /// The shares of requests that brought a slot with 2, with 3, and with either number of multicasts.
+    /// How many requests of all runs brought their first slot with how many of their own multicasts, by that number, and how
+    /// many brought nothing. A MSG_FORK of the contrast is answered by its own delivery: it is 1, or nothing.
+    pub response_counts: BTreeMap<usize, u64>,
+    pub response_counts_nothing: u64,
+    /// The share of requests that brought a slot with 1 multicast; of the contrast only.
+    pub response_1: Option<Summary>,
+    /// The shares of requests that brought a slot with 2, with 3, and with either number of multicasts; null for the contrast, in
+    /// which no answer follows a request.
     pub response_2: Option<Summary>,
     pub response_3: Option<Summary>,
     pub response_2_or_3: Option<Summary>,
@@ -71,6 +82,10 @@ pub struct Case {
     pub waiting_max: u64,
     /// The widest difference of U between ten windows of a run.
     pub utilisation_range: Summary,
+    /// The widest difference of U between periods of a run, each from one change of λ to the next; null if fewer than two ended.
+    pub utilisation_period_range: Option<Summary>,
+    /// The same with the last period, if it did not end but a fifth of it was measured.
+    pub utilisation_unended_range: Option<Summary>,
     pub equity: Option<Summary>,
     /// The largest deviation from Little's law in any run.
     pub little_max: f64,
@@ -153,6 +168,15 @@ impl Case {
         let response = |of: &dyn Fn(&RoundsReport) -> f64| {
             some(&|report| (asked(report) > 0).then(|| of(report)))
         };
+        let contrast = setting.algorithm == Allocation::Contrast;
+        let with = |of_contrast: bool, numbers: &[usize]| -> Option<Summary> {
+            let some = |report: &RoundsReport| {
+                let shares = numbers.iter().map(|&number| report.response.share(number));
+                shares.sum()
+            };
+            let found = (of_contrast == contrast).then(|| response(&some))?;
+            found.map(share)
+        };
         let little_max = reports
             .iter()
             .map(|report| report.little)
@@ -162,23 +186,25 @@ impl Case {
             algorithm: setting.algorithm.name(),
             members: setting.members,
             free_low: setting.free_low,
-            free_high: (setting.algorithm == Allocation::Contrast).then_some(setting.free_high),
+            free_high: contrast.then_some(setting.free_high),
             optimisations: match setting.algorithm {
                 Allocation::Strict { optimisations } => Some(optimisations),
                 _ => None,
             },
             spread_cap: setting.spread_cap,
+            exact_quota: setting.exact_quota,
+            even: setting.even,
             waits: setting.waits,
             lifetime: all(&|report| report.lifetime),
             efficiency: some(&|report| report.efficiency),
             failed_ratio: positive(all(&|report| report.failed_ratio)),
             utilisation: share(all(&|report| report.utilisation)),
-            response_2: response(&|report| report.response.share(2)).map(share),
-            response_3: response(&|report| report.response.share(3)).map(share),
-            response_2_or_3: response(&|report| {
-                report.response.share(2) + report.response.share(3)
-            })
-            .map(share),
+            response_counts: counts(reports),
+            response_counts_nothing: reports.iter().map(|report| report.response.nothing).sum(),
+            response_1: with(true, &[1]),
+            response_2: with(false, &[2]),
+            response_3: with(false, &[3]),
+            response_2_or_3: with(false, &[2, 3]),
             response_all: response(&|report| report.response.all_mean),
             response_rounds: response(&|report| report.response.rounds_mean),
             response_nothing: response(&|report| {
@@ -196,11 +222,29 @@ impl Case {
                 .max()
                 .unwrap_or(0),
             utilisation_range: all(&|report| report.utilisation_range),
+            utilisation_period_range: some(&|report| report.utilisation_period_range),
+            utilisation_unended_range: some(&|report| report.utilisation_unended_range),
             equity: some(&|report| report.equity),
             little_max,
             little_holds: little_max < LITTLE_MAX,
             reports: reports.to_vec(),
         }
+    }
+
+    /// How many requests brought a slot.
+    pub(super) fn responses(&self) -> u64 {
+        self.response_counts.values().sum()
+    }
+
+    /// Of the requests that brought a slot, the share whose number of multicasts is among these.
+    pub(super) fn response_share(&self, which: impl Fn(usize) -> bool) -> Option<f64> {
+        let counts = self.response_counts.iter();
+        let some: u64 = counts
+            .filter(|(number, _)| which(**number))
+            .map(|(_, count)| count)
+            .sum();
+        let all = self.responses();
+        (all > 0).then(|| some as f64 / all as f64)
     }
 
     /// The setting in a few words.
@@ -215,6 +259,18 @@ impl Case {
         };
         format!("{}{cap}{waits}", self.preset)
     }
+}
+
+/// How many requests needed how many multicasts, of those that any request needed.
+fn counts(reports: &[RoundsReport]) -> BTreeMap<usize, u64> {
+    let mut counts = BTreeMap::new();
+    for report in reports {
+        let own = report.response.own.iter().enumerate();
+        for (multicasts, count) in own.filter(|(_, count)| **count > 0) {
+            *counts.entry(multicasts).or_insert(0) += count;
+        }
+    }
+    counts
 }
 
 impl Load {

@@ -5,7 +5,7 @@ use super::sample::Case;
 use super::words::LIFETIME;
 use super::{Allocation, Load, Rounds};
 
-/// FREE_LOW, FREE_HIGH, SPREAD's capacity, the optimisations and the number of members.
+/// FREE_LOW, FREE_HIGH, SPREAD's capacity, the optimisations, the quota of donors, the start and the number of members.
 pub(super) fn settings() -> Vec<Rounds> {
     let base = |algorithm| Rounds::published(algorithm, Load::OneMean(LIFETIME));
     let both = [Allocation::STRICT, Allocation::Contrast];
@@ -30,6 +30,19 @@ pub(super) fn settings() -> Vec<Rounds> {
     for bits in 0..8_u32 {
         let optimisations = [0, 1, 2].map(|bit| bits & 1 << bit != 0);
         settings.push(base(Allocation::Strict { optimisations }));
+    }
+    for spread_cap in [None, Some(1)] {
+        let base = Rounds {
+            spread_cap,
+            ..base(Allocation::STRICT)
+        };
+        settings.extend([
+            Rounds {
+                exact_quota: true,
+                ..base.clone()
+            },
+            Rounds { even: true, ..base },
+        ]);
     }
     // As many slots per member as published.
     for members in [4, 8, 16, 32, 64] {
@@ -56,11 +69,39 @@ pub(super) fn words(cases: &[Case]) -> Vec<String> {
         return Vec::new();
     }
     let (low, high) = spread(|case| case.algorithm == "contrast" && case.free_low == 4);
-    let (least, most) = spread(|case| case.algorithm == "strict");
-    vec![format!(
+    let (least, most) = spread(|case| case.algorithm == "strict" && !case.exact_quota);
+    let range = format!(
         "In the sweeps, successful uses per multicast go from {least:.2} to {most:.2} for SLOTS and from {low:.2} to \
          {high:.2} for the contrast with FREE_LOW 4: parameters that the paper does not give decide what it concludes."
-    )]
+    );
+    let variants = [
+        ("as printed", false, false),
+        (
+            "if donors together give no more than was asked for (exact)",
+            true,
+            false,
+        ),
+        ("if all members start with equal parts (even)", false, true),
+    ];
+    let variants = variants.map(|(what, exact, even)| {
+        let same = |case: &&Case| {
+            (case.exact_quota, case.even, case.spread_cap) == (exact, even, None)
+                && (case.members, case.free_low) == (32, 4)
+                && case.optimisations == Some([true; 3])
+        };
+        let case = cases.iter().find(same)?;
+        let efficiency = case.efficiency?.mean;
+        let failed = case.failed_ratio.mean;
+        Some(format!("{efficiency:.2} and {failed:.3} {what}"))
+    });
+    let variants: Vec<String> = variants.into_iter().flatten().collect();
+    vec![
+        range,
+        format!(
+            "Successful uses per multicast and failed per successful, of SLOTS with the published FREE_LOW: {}.",
+            variants.join("; ")
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -81,8 +122,11 @@ mod tests {
                 count(&|one| contrast(one) && one.free_high == free_high && one.free_low == 4) >= 1
             );
         }
+        let plain_rules = |one: &Rounds| !one.exact_quota && !one.even;
+        assert_eq!(count(&|one| one.exact_quota && !one.even), 2);
+        assert_eq!(count(&|one| one.even && !one.exact_quota), 2);
         for cap in [Some(1), Some(2), Some(4)] {
-            assert_eq!(count(&|one| one.spread_cap == cap), 2);
+            assert_eq!(count(&|one| one.spread_cap == cap && plain_rules(one)), 2);
         }
         for members in [4, 8, 16, 64] {
             assert_eq!(count(&|one| one.members == members), 2);

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Effort;
+
 /// Table I, SLOTS: successful uses per multicast, failed per successful ones, utilisation.
 pub(super) const SLOTS: [f64; 3] = [11.45, 0.17, 0.73];
 /// Table I, mutual exclusion.
@@ -46,7 +48,8 @@ pub(super) const OPEN: &[Open] = &[
     },
     Open {
         question: "who owns what at the start",
-        chosen: "SLOTS: member 0 owns all, the others join; contrast: all on the free list",
+        chosen: "SLOTS: member 0 owns all, the others join; contrast: all on the free list; `slots-table-1 --full` \
+                 also starts SLOTS with equal parts",
     },
     Open {
         question: "how often a member looks whether it is below FREE_LOW, or above FREE_HIGH",
@@ -69,6 +72,21 @@ pub(super) const OPEN: &[Open] = &[
         chosen: "it fails, as printed, but where a setting says that it waits",
     },
 ];
+
+/// How a published number is judged.
+pub(super) fn judged(effort: Effort) -> String {
+    let few = match effort.seeds {
+        1 => "A single run has no interval: only the second part applies.".to_owned(),
+        seeds => format!(
+            "The fewer the runs, the wider the interval and the more it reaches; here {seeds} runs make it as wide as \
+             the ± behind each number says."
+        ),
+    };
+    format!(
+        "A published number counts as reached if it lies within the 95 % interval of some setting, or if the mean of \
+         some setting lies within a twentieth of it. {few}"
+    )
+}
 
 /// What the words of a table mean. The paper has no baselines; `baselines` says whether the table does.
 pub(super) fn reading(baselines: bool) -> String {
@@ -109,6 +127,16 @@ pub(super) fn contradiction() -> String {
     )
 }
 
+/// What share of all uses fails, if so many fail per successful one. The paper takes the one for the other.
+pub(super) fn failed_share(failed_ratio: f64) -> f64 {
+    failed_ratio / (1.0 + failed_ratio)
+}
+
+/// What share of the slots a row's failures leave in use under the load that the row of SLOTS implies.
+pub(super) fn used_at_the_load_of_slots([_, failed, _]: [f64; 3]) -> f64 {
+    SLOTS[2] * (1.0 - failed_share(failed)) / (1.0 - failed_share(SLOTS[1]))
+}
+
 /// U · NR_SLOTS · (1 + R) / arrivals.
 pub(super) fn implied_lifetime([_, failed, utilisation]: [f64; 3]) -> f64 {
     utilisation * 768.0 * (1.0 + failed) / (32.0 * 0.65)
@@ -123,5 +151,16 @@ mod tests {
         assert!((implied_lifetime(SLOTS) - LIFETIME).abs() < 0.1);
         assert!((implied_lifetime(CONTRAST) - 69.2).abs() < 0.1);
         assert!(contradiction().contains("off by a factor of 2.2"));
+    }
+
+    #[test]
+    fn a09_a_ratio_of_failed_to_successful_uses_is_not_the_share_that_fails() {
+        assert_eq!(format!("{:.1}", 100.0 * failed_share(SLOTS[1])), "14.5");
+        assert_eq!(format!("{:.1}", 100.0 * failed_share(CONTRAST[1])), "51.5");
+        // Uses that do not fail and their lifetimes make up the utilisation.
+        let success = 1.0 - failed_share(CONTRAST[1]);
+        let offered = SLOTS[2] / (1.0 - failed_share(SLOTS[1]));
+        assert!((used_at_the_load_of_slots(CONTRAST) - offered * success).abs() < 1e-12);
+        assert!((used_at_the_load_of_slots(SLOTS) - SLOTS[2]).abs() < 1e-12);
     }
 }
