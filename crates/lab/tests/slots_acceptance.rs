@@ -2,6 +2,8 @@
 
 mod slots_group;
 
+use std::collections::BTreeSet;
+
 use slots_group::{Group, every_order, gifts, p};
 use testigo_lab::slots::{SlotsSchedule, SlotsViolation, run_schedule, run_schedule_aloud};
 use testigo_protocol::slots::{Asking, Letter, SlotsMessage, SlotsPlan, Transaction};
@@ -52,8 +54,9 @@ fn t03_one_request_moves_slots_to_the_same_place_in_every_table() {
 
 #[test]
 fn t04_requests_that_cross_all_end_in_every_order_of_deliveries() {
-    for members in [3, 4] {
-        for requesters in [2, members] {
+    // Of two members, both ask.
+    for members in [2, 3, 4] {
+        for requesters in BTreeSet::from([2, members]) {
             let mut group = Group::started(SlotsPlan::strict(members, 3 * members as u32, 1));
             for requester in (members - requesters..members).rev() {
                 group.take_all(requester as u32);
@@ -66,7 +69,9 @@ fn t04_requests_that_cross_all_end_in_every_order_of_deliveries() {
                 let sent = end.world.multicasts() - before;
                 assert_eq!(sent, (requesters * each) as u64);
             });
-            assert!(states > 20, "{states}");
+            // Two members that hear two requests each, in either order, are in nine situations.
+            let least = if members == 2 { 9 } else { 21 };
+            assert!(states >= least, "{states}");
         }
     }
 }
@@ -104,7 +109,10 @@ fn t06_the_first_answer_brings_slots_or_is_the_designated_members() {
         let before: &[_] = match first {
             0 => &[],
             1 => &[(2, 0)],
-            // The request is slower than an answer to it, and the answer frees a null that was held back.
+            // Messages are delivered to each member in one order, and to nobody in step with another. If 2 and 3 hear the
+            // request, and 3 also hears the null of 2, before 0 hears the request, then 3's null, which it had held back, is
+            // multicast before the slots of 0: these come as the fourth message. Where everybody hears the request before any
+            // answer to it, as below and in the published rounds, that cannot happen.
             _ => &[(2, 0), (3, 0)],
         };
         assert_eq!((&answers[..first], answers.len()), (before, 3));

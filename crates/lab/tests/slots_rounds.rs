@@ -80,6 +80,7 @@ fn t22_a_seed_fixes_a_run_and_little_holds_in_it() {
     for algorithm in [
         Allocation::STRICT,
         Allocation::ByDemand,
+        Allocation::Directed,
         Allocation::Contrast,
         Allocation::Static,
         Allocation::Central,

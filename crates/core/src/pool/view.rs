@@ -1,5 +1,7 @@
 //! What a desk shows of a pool.
 
+use testigo_protocol::slots::Sharer;
+
 use super::counter::Use;
 use super::desk::Desk;
 use super::{Many, Shelves, records};
@@ -129,6 +131,12 @@ impl Desk {
         let takes = self.pools.get(pool).into_iter();
         let takes = takes.flat_map(|counter| &counter.takes);
         takes.map(|(slot, taken)| (*slot, self.is_used(taken)))
+    }
+
+    /// The slots of a pool that only sessions of this node may have now: those that are free, in use, or kept for takes that
+    /// lack more with a label.
+    pub fn usable(&self, pool: &str) -> impl Iterator<Item = u32> {
+        self.sharer(pool).into_iter().flat_map(Sharer::usable)
     }
 
     /// Whether a session has the slot, as far as this node knows, and not just a client that may not know yet that its session ended.

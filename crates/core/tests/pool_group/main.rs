@@ -1,6 +1,8 @@
 //! Pools in a group whose every part goes on by itself: processes that share a pool over a simulated group communication
 //! system, which loses at a partition what extended virtual synchrony lets it lose.
 
+#[path = "../pools/labelled.rs"]
+mod labelled;
 #[path = "../estate/random.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod random;
@@ -8,6 +10,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
+use labelled::LABELS;
 use random::Random;
 use testigo_core::pool::{Many, PoolAnswer, PoolTake};
 use testigo_core::{Name, Word};
@@ -189,12 +192,19 @@ fn no_slot_is_owned_twice_or_lost_whatever_fails() {
     let rounds = number("TESTIGO_ROUNDS", 2_000);
     let first = number("TESTIGO_SEED", 1);
     let (mut takes, mut donations) = (0, 0);
+    let (mut served, mut crossed) = (0, [0, 0]);
     for seed in first..first + rounds {
         let world = random_run(seed, false);
         (takes, donations) = (takes + world.takes, donations + world.donations);
+        served += world.labelled_waits;
+        crossed = [0, 1].map(|at| crossed[at] + world.crossed[at]);
     }
-    println!("{rounds} seeds: {takes} takes, {donations} donations");
+    println!(
+        "{rounds} seeds: {takes} takes, {donations} donations; {served} waits for labels served, {crossed:?} that parts and \
+         meetings interrupted"
+    );
     assert!(takes > 20 * rounds && donations > rounds);
+    assert!(served > rounds && crossed.iter().all(|times| *times > rounds / 2));
 }
 
 /// A process that is said to have left, and has not, uses what others were given: a group that believes more than a process's
@@ -207,7 +217,9 @@ fn a_daemon_that_lies_is_noticed() {
 
 fn random_run(seed: u64, lies: bool) -> World {
     let mut chance = Random::new(seed);
-    let mut world = World::with_pool(chance.below(3) as u32);
+    // In odd seeds slots have labels, and takes wait for some.
+    let labels = seed % 2 == 1;
+    let mut world = World::with(chance.below(3) as u32, labels);
     world.lies = lies;
     let steps = 200 + chance.below(600);
     let fault_every = 8 + chance.below(60);
@@ -218,6 +230,7 @@ fn random_run(seed: u64, lies: bool) -> World {
         }
         match chance.below(6) {
             _ if world.stations[&node].running.is_none() => {}
+            choice if labels && choice < 3 => use_labels(&mut world, node, &mut chance),
             0 => {
                 world.take(node, Many::UpTo(1 + chance.below(3) as u32));
             }
@@ -229,7 +242,28 @@ fn random_run(seed: u64, lies: bool) -> World {
     }
     world.heal();
     world.check_whole();
+    if labels {
+        world.serve_all();
+        world.check_whole();
+    }
     world
+}
+
+/// Takes with a label or without, at once or after a wait, or gives back; and time goes on.
+fn use_labels(world: &mut World, node: u32, chance: &mut Random) {
+    world.pass_time(node);
+    if chance.below(5) < 2 {
+        let held = world.running(node).held.len() as u64;
+        return world.give_nth(node, chance.below(held) as usize);
+    }
+    let label = LABELS.get(chance.below(4) as usize).copied();
+    let count = 1 + chance.below(3) as u32;
+    let many = match chance.below(2) == 0 || label == Some("rare") {
+        true => Many::UpTo(count),
+        false => Many::Exactly(count),
+    };
+    let wait_ms = (chance.below(3) > 0).then(|| 1 + chance.below(200));
+    world.take_with(node, many, label, wait_ms);
 }
 
 fn fault(world: &mut World, node: u32, chance: &mut Random) {

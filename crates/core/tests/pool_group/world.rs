@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use testigo_core::pool::{
     Desk, GroupEvent, Kept, Many, PoolAnswer, PoolDefinition, PoolGroup, PoolTake, Process,
-    SlotNames,
+    SlotNames, SlotTaken,
 };
-use testigo_core::{Change, Fence, Limits, Name, NodeId, Refusal, Replicated, SessionId, Start};
+use testigo_core::{
+    Change, Fence, Limits, Name, NodeId, Refusal, Replicated, SessionId, Start, Ticket,
+};
+
+use crate::labelled::{has_label, labelled};
 
 pub(crate) const NODES: u32 = 3;
 pub(crate) const SLOTS: u32 = 12;
@@ -26,6 +30,8 @@ pub(crate) struct Running {
     pub(crate) desk: Desk,
     pub(crate) session: SessionId,
     pub(crate) held: BTreeSet<String>,
+    /// Takes that wait, with their labels.
+    pub(crate) waits: BTreeMap<Ticket, Option<&'static str>>,
     pub(crate) answers: Vec<(u64, Result<(), Refusal>)>,
 }
 
@@ -47,6 +53,13 @@ pub(crate) struct World {
     pub(crate) fences: BTreeMap<String, Fence>,
     pub(crate) takes: u64,
     pub(crate) donations: u64,
+    /// Whether the slots of pools have labels.
+    pub(crate) labels: bool,
+    pub(crate) now: u64,
+    /// Takes with a label that have waited and got slots.
+    pub(crate) labelled_waits: u64,
+    /// How often the members changed while a take with a label waited at one of them: parts, and meetings.
+    pub(crate) crossed: [u64; 2],
     /// Daemons that are killed say of processes that live on that they have left.
     pub(crate) lies: bool,
 }
@@ -71,6 +84,10 @@ impl World {
             fences: BTreeMap::new(),
             takes: 0,
             donations: 0,
+            labels: false,
+            now: 0,
+            labelled_waits: 0,
+            crossed: [0; 2],
             lies: false,
         }
     }
@@ -85,7 +102,13 @@ impl World {
     }
 
     pub(crate) fn with_pool(free_low: u32) -> World {
+        World::with(free_low, false)
+    }
+
+    /// With a pool whose slots have labels, or not.
+    pub(crate) fn with(free_low: u32, labels: bool) -> World {
         let mut world = World::started();
+        world.labels = labels;
         world
             .create(1, POOL, SLOTS, free_low)
             .expect("all are here");
@@ -147,7 +170,8 @@ impl World {
         loop {
             let daemon = self.stations[&node].daemon;
             let running = self.running(node);
-            for change in running.desk.take_out().changes {
+            let out = running.desk.take_out();
+            for change in out.changes {
                 if let Change::PoolLetter {
                     pool,
                     created,
@@ -157,11 +181,20 @@ impl World {
                     running.group.send(pool, created.0, letter);
                 }
             }
+            let mut served = Vec::new();
+            for (ticket, taken) in out.answers {
+                let label = running.waits.remove(&ticket).expect("it waited");
+                served.push((label, taken));
+            }
             let out = running.group.take_out();
             running.answers.extend(out.answers);
             let kept = running.group.kept().clone();
             if out.keep {
                 self.stations.get_mut(&node).unwrap().kept = kept;
+            }
+            for (label, taken) in served {
+                self.labelled_waits += u64::from(label.is_some() && !taken.is_empty());
+                self.took(node, label, &taken);
             }
             if out.messages.is_empty() {
                 break;
@@ -180,8 +213,9 @@ impl World {
             return false;
         };
         station.heard = item.place;
+        let now = self.now;
         let running = station.running.as_mut().expect("only who runs has a queue");
-        running.group.hear(0, item.event, &mut running.desk);
+        running.group.hear(now, item.event, &mut running.desk);
         self.pass_on(node);
         true
     }
@@ -218,6 +252,7 @@ impl World {
             desk,
             session,
             held: BTreeSet::new(),
+            waits: BTreeMap::new(),
             answers: Vec::new(),
         });
         station.heard = self.ordered;
@@ -245,7 +280,9 @@ impl World {
         station.daemon = false;
         station.queue.clear();
         if let Some(running) = &mut station.running {
-            running.group.hear(0, GroupEvent::Lost, &mut running.desk);
+            running
+                .group
+                .hear(self.now, GroupEvent::Lost, &mut running.desk);
             self.pass_on(node);
         }
         let lives = self.stations[&node].running.as_ref();
@@ -263,8 +300,18 @@ impl World {
         }
     }
 
+    /// How many takes with labels wait in a component.
+    fn waits_with_labels(&self, component: &BTreeSet<u32>) -> u64 {
+        let running = component
+            .iter()
+            .filter_map(|node| self.stations[node].running.as_ref());
+        let waits = running.flat_map(|running| running.waits.values());
+        waits.filter(|label| label.is_some()).count() as u64
+    }
+
     pub(crate) fn cut(&mut self, away: &BTreeSet<u32>, lost: [u64; 2]) {
         let component = self.component(*away.first().expect("somebody"));
+        self.crossed[0] += self.waits_with_labels(&component);
         self.components.retain(|kept| *kept != component);
         let rest: BTreeSet<u32> = component.difference(away).copied().collect();
         for (side, lost) in [away.clone(), rest].into_iter().zip(lost) {
@@ -280,6 +327,7 @@ impl World {
             .retain(|kept| *kept != one && *kept != other);
         let both: BTreeSet<u32> = one.union(&other).copied().collect();
         self.components.push(both.clone());
+        self.crossed[1] += self.waits_with_labels(&both);
         self.new_members(&both, Vec::new());
     }
 
@@ -320,7 +368,10 @@ impl World {
         free_low: u32,
     ) -> Result<(), Refusal> {
         let definition = PoolDefinition {
-            slots: SlotNames::Numbered(slots),
+            slots: match self.labels {
+                true => labelled(slots),
+                false => SlotNames::Numbered(slots),
+            },
             free_low,
         };
         let pool = Name::new(pool).unwrap();
@@ -330,48 +381,103 @@ impl World {
     }
 
     pub(crate) fn take(&mut self, node: u32, many: Many) -> bool {
+        self.take_with(node, many, None, None)
+    }
+
+    /// Takes slots with a label, or any; whether it has got some at once.
+    pub(crate) fn take_with(
+        &mut self,
+        node: u32,
+        many: Many,
+        label: Option<&'static str>,
+        wait_ms: Option<u64>,
+    ) -> bool {
+        let now = self.now;
         let running = self.running(node);
         let take = PoolTake {
             pool: POOL,
             many,
-            label: None,
-            wait_ms: None,
+            label,
+            wait_ms,
         };
-        let taken = running
+        let answer = running
             .desk
-            .take(0, running.group.shelves(), running.session, take);
-        let Ok(PoolAnswer::Taken(taken)) = taken else {
-            return false;
+            .take(now, running.group.shelves(), running.session, take);
+        let taken = match answer {
+            Ok(PoolAnswer::Taken(taken)) => taken,
+            Ok(PoolAnswer::Waiting(ticket)) => {
+                running.waits.insert(ticket, label);
+                Vec::new()
+            }
+            Err(_) => return false,
         };
-        running
-            .held
-            .extend(taken.iter().map(|taken| taken.slot.clone()));
-        for taken in &taken {
-            let before = self.fences.insert(taken.slot.clone(), taken.fence);
-            assert!(before < Some(taken.fence), "{taken:?} after {before:?}");
-            assert!(taken.fence.0 < 1 << 53);
-        }
-        self.takes += taken.len() as u64;
+        self.took(node, label, &taken);
         self.pass_on(node);
         !taken.is_empty()
     }
 
-    pub(crate) fn give(&mut self, node: u32) {
+    fn took(&mut self, node: u32, label: Option<&str>, taken: &[SlotTaken]) {
+        for taken in taken {
+            let before = self.fences.insert(taken.slot.clone(), taken.fence);
+            assert!(before < Some(taken.fence), "{taken:?} after {before:?}");
+            assert!(taken.fence.0 < 1 << 53);
+            let slot = taken.slot.parse().expect("a number");
+            assert!(
+                label.is_none_or(|label| has_label(slot, label)),
+                "{taken:?} is not {label:?}"
+            );
+            let new = self.running(node).held.insert(taken.slot.clone());
+            assert!(new, "it had {taken:?}");
+        }
+        self.takes += taken.len() as u64;
+    }
+
+    /// Time goes on at a node: its waits end.
+    pub(crate) fn pass_time(&mut self, node: u32) {
+        self.now += 1;
+        let now = self.now;
         let running = self.running(node);
-        let Some(slot) = running.held.pop_first() else {
+        running.desk.expire(now, running.group.shelves());
+        self.pass_on(node);
+    }
+
+    pub(crate) fn give(&mut self, node: u32) {
+        self.give_nth(node, 0);
+    }
+
+    pub(crate) fn give_nth(&mut self, node: u32, nth: usize) {
+        let now = self.now;
+        let running = self.running(node);
+        let Some(slot) = running.held.iter().nth(nth).cloned() else {
             return;
         };
+        running.held.remove(&slot);
         let shelves = running.group.shelves();
         let given = running
             .desk
-            .give(0, shelves, running.session, POOL, &[&slot]);
+            .give(now, shelves, running.session, POOL, &[&slot]);
         assert_eq!(given, Ok(None), "it had it");
         self.pass_on(node);
     }
 
+    /// Everybody gives everything back: then all waits are served.
+    pub(crate) fn serve_all(&mut self) {
+        while let Some(node) = (1..=NODES).find(|node| {
+            let running = self.stations[node].running.as_ref().expect("all run");
+            !running.held.is_empty()
+        }) {
+            self.give(node);
+            self.calm();
+        }
+        for node in 1..=NODES {
+            let waits = &self.running(node).waits;
+            assert!(waits.is_empty(), "{waits:?} wait for ever at node {node}");
+        }
+    }
+
     /// Nobody has what somebody else has.
     pub(crate) fn check(&mut self) {
-        let mut held = BTreeSet::new();
+        let (mut held, mut usable) = (BTreeSet::new(), BTreeSet::new());
         let mut owned = 0;
         for station in self.stations.values() {
             let Some(running) = &station.running else {
@@ -379,6 +485,10 @@ impl World {
             };
             for slot in &running.held {
                 assert!(held.insert(slot.clone()), "slot {slot} is in use twice");
+            }
+            // What is kept for a label is as good as free: nobody else may have it.
+            for slot in running.desk.usable(POOL) {
+                assert!(usable.insert(slot), "slot {slot} can be used twice");
             }
             if let Ok(view) = running.desk.view(running.group.shelves(), POOL, 0) {
                 owned += view.owned;

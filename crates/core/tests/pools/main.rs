@@ -22,6 +22,7 @@ mod donations;
 mod ended;
 mod gone;
 mod joined;
+mod labelled;
 mod labels;
 mod many;
 mod moved;
@@ -31,6 +32,7 @@ mod turns;
 mod waits;
 
 use broken::Broken;
+use labelled::{LABELS, has_label, labelled};
 use random::Random;
 
 const POOL: &str = "ports";
@@ -76,30 +78,6 @@ struct World {
     broken: Option<Broken>,
     chance: Random,
     now: u64,
-}
-
-const LABELS: [&str; 3] = ["even", "most", "rare"];
-
-fn has_label(slot: u32, label: &str) -> bool {
-    match label {
-        "even" => slot.is_multiple_of(2),
-        "most" => slot != 1,
-        _ => slot == 0,
-    }
-}
-
-/// Called by their numbers, and with labels.
-fn labelled(slots: u32) -> SlotNames {
-    let slots = (0..slots).map(|slot| {
-        let labels = LABELS.iter().filter(|label| has_label(slot, label));
-        let labels: Vec<&str> = labels.copied().collect();
-        match labels.is_empty() {
-            true => slot.to_string(),
-            false => format!("{slot}:{}", labels.join(",")),
-        }
-    });
-    let slots: Vec<String> = slots.collect();
-    SlotNames::read(slots.iter().map(String::as_str))
 }
 
 fn name() -> Name {

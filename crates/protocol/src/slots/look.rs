@@ -62,6 +62,12 @@ impl Sharer {
         self.free.len() + self.used.len() + self.kept.len() as u32
     }
 
+    /// The slots that only its own users may use: those that are free, in use, or kept for users who lack more with a label.
+    pub fn usable(&self) -> impl Iterator<Item = u32> {
+        let kept = self.kept.iter().map(|(slot, _)| *slot);
+        self.free.iter().chain(self.used.iter()).chain(kept)
+    }
+
     /// Slots that two components claimed: they are frozen, and somebody must be told.
     pub fn alarms(&self) -> &[u32] {
         &self.state.disputed
