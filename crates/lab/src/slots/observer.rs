@@ -1,6 +1,6 @@
 //! An observer that sees all members at once, which no member can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use testigo_protocol::NodeId;
@@ -112,8 +112,7 @@ pub(super) fn one_user(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), Slots
             let at = sharer.id();
             return Err(SlotsViolation::ClaimedTwice { slot, at });
         }
-        let usable = sharer.free().iter().chain(sharer.used().iter());
-        for slot in usable.chain(sharer.kept()) {
+        for slot in sharer.usable() {
             if let Some(other) = users[slot as usize].replace(sharer.id()) {
                 let members = [other, sharer.id()];
                 return Err(SlotsViolation::TwoUsers { slot, members });
@@ -156,10 +155,9 @@ fn settled(sharer: &Sharer, first: &Sharer, plan: &SlotsPlan) -> Result<(), Slot
         let members = [first.id(), member];
         return Err(SlotsViolation::Disagree { members });
     }
-    let kept = |slot: u32| sharer.kept().any(|kept| kept == slot);
-    let usable =
-        |slot: u32| sharer.free().contains(slot) || sharer.used().contains(slot) || kept(slot);
-    let differs = |slot: &u32| usable(*slot) != (sharer.table().owner(*slot) == Some(member));
+    let usable: BTreeSet<u32> = sharer.usable().collect();
+    let owns = |slot: u32| sharer.table().owner(slot) == Some(member);
+    let differs = |slot: &u32| usable.contains(slot) != owns(*slot);
     match (0..plan.slots).find(differs) {
         Some(slot) => Err(SlotsViolation::NotAsWritten { member, slot }),
         None => Ok(()),

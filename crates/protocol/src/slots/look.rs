@@ -47,11 +47,6 @@ impl Sharer {
         &self.used
     }
 
-    /// Free slots that it keeps for users who wait for a label.
-    pub fn kept(&self) -> impl Iterator<Item = u32> {
-        self.kept.iter().map(|(slot, _)| *slot)
-    }
-
     /// Whether slots that it donated to this member have not been delivered yet.
     pub fn donates_to(&self, member: NodeId) -> bool {
         self.sent.iter().any(|sent| sent.to == member)
