@@ -300,6 +300,8 @@ fn without(all: Flaws, some: Flaws) -> Flaws {
         silent_newcomers: all.silent_newcomers && !some.silent_newcomers,
         asks_at_once: all.asks_at_once && !some.asks_at_once,
         reuses_unreachable: all.reuses_unreachable && !some.reuses_unreachable,
+        deaf: all.deaf && !some.deaf,
+        keeps_nothing: all.keeps_nothing && !some.keeps_nothing,
     }
 }
 
