@@ -52,6 +52,49 @@ fn t03_one_request_moves_slots_to_the_same_place_in_every_table() {
     }
 }
 
+/// Takes a slot and gives it back, so often; how many messages that took.
+fn pairs(group: &mut Group, member: u32, count: u32) -> u64 {
+    let before = group.world.multicasts();
+    for _ in 0..count {
+        let slot = group.take(member).expect("it owns free slots");
+        group.give(member, slot);
+    }
+    group.world.multicasts() - before
+}
+
+#[test]
+fn a_take_and_give_pair_at_a_member_that_owns_free_slots_costs_no_message() {
+    for standing_requests in [false, true] {
+        for free_low in 0..3 {
+            let mut plan = SlotsPlan::strict(3, 30, free_low);
+            (plan.min_join, plan.standing_requests) = (8, standing_requests);
+            let mut group = Group::started(plan);
+            assert_eq!(group.owned(0), [18, 4, 8]);
+            for member in 0..3 {
+                // In the middle of a pair it has what it keeps, and no more.
+                while group.free(member) > free_low + 1 {
+                    group.take(member);
+                }
+                let owned = group.owned(member);
+                assert_eq!(pairs(&mut group, member, 1_000), 0, "at {member}");
+                assert!(group.world.is_quiet());
+                assert_eq!(group.owned(member), owned);
+            }
+            if free_low > 0 {
+                let before = group.world.multicasts();
+                group.take(0);
+                assert_eq!(group.world.multicasts(), before, "it has what it keeps");
+                group.take(0);
+                assert_eq!(
+                    group.world.multicasts(),
+                    before + 1,
+                    "it is short, and asks"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn t04_requests_that_cross_all_end_in_every_order_of_deliveries() {
     // Of two members, both ask.

@@ -67,3 +67,62 @@ fn every_node_hears_of_a_donation_and_a_served_wait_begins_when_it_is_served() {
         "{view:?}"
     );
 }
+
+/// Takes at a node and gives back, a thousand times, in each way in which a take can be asked for.
+fn pairs(world: &mut World, at: usize) {
+    let (now, labels) = (world.now, world.labels);
+    let node = &mut world.nodes[at];
+    let session = World::session(node, 1);
+    for pair in 0..1_000 {
+        let take = PoolTake {
+            pool: POOL,
+            many: [Many::Exactly(1), Many::UpTo(1)][pair % 2],
+            label: (labels && pair % 3 == 0).then_some("most"),
+            wait_ms: (pair % 5 == 0).then_some(1_000),
+        };
+        let taken = node.desk.take(now, &node.replicated, session, take);
+        let Ok(PoolAnswer::Taken(taken)) = taken else {
+            panic!("{taken:?}");
+        };
+        let slot = &*taken[0].slot;
+        let given = node
+            .desk
+            .give(now, &node.replicated, session, POOL, &[slot]);
+        assert_eq!(given, Ok(None));
+        assert!(!node.desk.has_out(), "{:?}", node.desk.take_out());
+    }
+}
+
+#[test]
+fn a_take_and_give_pair_at_a_node_that_owns_free_slots_sends_nothing() {
+    // An odd seed gives the slots labels.
+    for (seed, free_low) in [(1, 0), (1, 2), (2, 0), (2, 2), (2, 3)] {
+        // Each node owns four, and has at least three free in the middle of a pair.
+        let mut world = World::new(seed, 12, free_low);
+        // A node that begins asks for what it lacks before it has counted all its slots.
+        for at in 0..3 {
+            world.pass_on(at);
+        }
+        world.settle();
+        let entries = world.log.entries.len();
+        for at in 0..3 {
+            pairs(&mut world, at);
+            world.pass_on(at);
+            assert_eq!(world.nodes[at].under_way, []);
+        }
+        world.settle();
+        assert_eq!(world.log.entries.len(), entries);
+        // One who wants more than a node owns is heard of.
+        let node = &mut world.nodes[0];
+        let take = PoolTake {
+            pool: POOL,
+            many: Many::Exactly(5),
+            label: None,
+            wait_ms: Some(1_000),
+        };
+        let session = World::session(node, 1);
+        let waits = node.desk.take(world.now, &node.replicated, session, take);
+        assert!(matches!(waits, Ok(PoolAnswer::Waiting(_))), "{waits:?}");
+        assert!(node.desk.has_out());
+    }
+}

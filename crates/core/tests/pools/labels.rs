@@ -177,6 +177,6 @@ fn labels_that_make_no_sense_are_refused() {
             free_low: 0,
         };
         let refused = definition.check().unwrap_err().to_string();
-        assert!(refused.contains("not in order"), "{refused}");
+        assert!(refused.contains("not sorted"), "{refused}");
     }
 }

@@ -4,6 +4,12 @@
 //! every crossing of messages is a schedule. Components order separately. When members part, each side keeps
 //! what any of its own members has already taken in and whatever they have sent, and loses a tail of the rest:
 //! the sides may have heard different things. A new view comes after all that.
+//!
+//! In the words of extended virtual synchrony: a side of a partition is a *transitional set*. Its members move together from one
+//! view to the next, and deliver the same messages before that next view; members of different transitional sets need not. A
+//! view that loses members and gains others at once is two views here, first that of the transitional set and then the new one,
+//! with nothing delivered between them: from {1,2} and {3,4} to {1,3} and {2,4} are two partitions and two merges. The test
+//! `slots_transitional.rs` does that, and compares what members of each transitional set deliver.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -154,3 +154,37 @@ fn what_a_session_has_that_ran_out_during_a_cut_is_withheld() {
     world.pass(1_500);
     assert!(world.hear(2, waits).starts_with("*2"));
 }
+
+#[test]
+fn a_lost_node_has_its_slots_until_it_is_back_or_removed_for_good() {
+    let mut world = World::of(3);
+    let two = world.client(2);
+    // Of two slots, one node owns none.
+    for (pool, slots) in [("seats", 9), ("few", 2)] {
+        let create = format!("POOL CREATE {pool} SLOTS {slots}");
+        assert_eq!(world.say(2, two, &create), "+OK");
+    }
+    let three = world.client(3);
+    let shown = world.say(3, three, "POOL SHOW few");
+    assert!(shown.contains("owned\r\n:0"), "{shown}");
+    let shows = |world: &mut World, pool: &str, words: &str| {
+        let shown = world.say(2, two, &format!("POOL SHOW {pool}"));
+        shown.contains(words).then_some(()).ok_or(shown)
+    };
+    assert!(shows(&mut world, "seats", "out of reach and").is_err());
+    world.kill(3);
+    world.until(10_000, |world| {
+        !world.house(2).replicated().view().has(NodeId(3), Start(1))
+    });
+    let owns = "node 3 is out of reach and owns 3 of the slots, which may be in use there; they come back with it, or when it \
+                has been removed for good: testigo cluster remove 3";
+    assert_eq!(shows(&mut world, "seats", owns), Ok(()));
+    let none = "node 3 is out of reach, and owns no slot";
+    assert_eq!(shows(&mut world, "few", none), Ok(()));
+    let all = "POOL TAKE seats COUNT 7";
+    assert_eq!(world.say(2, two, all), "$-1", "three are the lost node's");
+    assert_eq!(world.say(2, two, "CLUSTER REMOVE 3"), "+OK");
+    assert!(shows(&mut world, "seats", "node 3 is out of reach").is_err());
+    let all = world.say(2, two, "POOL TAKE seats COUNT 9 WAIT 5000");
+    assert!(all.starts_with("*18"), "{all}");
+}
