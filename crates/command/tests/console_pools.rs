@@ -196,6 +196,24 @@ fn the_console_shows_donations_and_a_lost_node_beside_the_others() {
     browser.shows("[data-node='3']", "7 used");
     browser.shows("#pool-taken td", "hungry");
     browser.until("document.querySelectorAll('#pool-grid [data-cell]').length === 90");
+    // Slots are coloured by owner: each node's cells have its class, and every class is drawn in a colour of its own.
+    let colours = browser.script(
+        "const cells = [...document.querySelectorAll('#pool-grid [data-cell] .slot-free')];
+         const colour = (owner) => getComputedStyle(cells.find((cell) => cell.classList.contains(owner)) ?? document.body).color;
+         const classes = cells.map((cell) => [...cell.classList].filter((name) => name.startsWith('owner-')).join());
+         const owners = [...new Set(classes)].sort();
+         return `${owners.join()} in ${new Set(owners.map(colour)).size} colours`",
+    );
+    assert_eq!(colours, "owner-0,owner-1,owner-2 in 3 colours");
+    let owned = browser.script(
+        "return [...document.querySelectorAll('#pool-grid [data-cell]')].filter((cell) => cell.querySelector('.owner-0')).length",
+    );
+    assert!(
+        owned
+            .as_u64()
+            .is_some_and(|owned| (50..90).contains(&owned)),
+        "{owned} cells of node 1"
+    );
     pictures(&browser, "pool-three-nodes");
 
     drop(modest);

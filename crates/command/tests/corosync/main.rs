@@ -13,6 +13,7 @@ mod net;
 #[path = "../up/mod.rs"]
 mod up;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ const WHOLE_WITHIN: Duration = Duration::from_secs(5);
 /// The same in a short one, on a machine that does other things.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ROUNDS_DEFAULT: u64 = 4;
+/// In so many rounds some slots are donated while links are cut, whatever the faults are.
+const ROUNDS_ENOUGH: u64 = 20;
 /// A cut is noticed when the token was lost for a second and the others have agreed on that.
 const NOTICED_WITHIN: Duration = Duration::from_secs(6);
 
@@ -229,7 +232,7 @@ fn no_slot_is_in_use_twice_and_none_is_lost_whatever_fails() {
     let Some(mut bed) = begun() else { return };
     let referee = Referee::default();
     let mut chance = Chance(seed);
-    let mut healed = Vec::new();
+    let (mut healed, mut donated) = (Vec::new(), 0);
     std::thread::scope(|scope| {
         for player in 0..6 {
             let (referee, chance) = (&referee, Chance(chance.below(u64::MAX)));
@@ -238,7 +241,9 @@ fn no_slot_is_in_use_twice_and_none_is_lost_whatever_fails() {
         // Whatever fails, the players must be told.
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for round in 1..=rounds.unwrap_or(ROUNDS_DEFAULT) {
-                healed.push(play_round(round, &mut bed, &referee, &mut chance, most));
+                let (took, in_parts) = play_round(round, &mut bed, &referee, &mut chance, most);
+                healed.push(took);
+                donated += in_parts;
             }
         }));
         referee.ends.store(true, Ordering::SeqCst);
@@ -251,10 +256,18 @@ fn no_slot_is_in_use_twice_and_none_is_lost_whatever_fails() {
     let (median, worst) = (healed[healed.len() / 2], healed[healed.len() - 1]);
     let takes = referee.takes();
     println!(
-        "seed {seed}: {} rounds, {takes} takes; whole {median:?} after healing (median), at worst {worst:?}",
+        "seed {seed}: {} rounds, {takes} takes, {donated} slots donated inside parts; whole {median:?} after healing (median), \
+         at worst {worst:?}",
         healed.len()
     );
     assert!(takes > 0);
+    if let Some(rounds) = rounds {
+        assert!(worst < WHOLE_WITHIN, "whole only {worst:?} after healing");
+        assert!(
+            donated > 0 || rounds < ROUNDS_ENOUGH,
+            "no part went on donating"
+        );
+    }
 }
 
 fn play_round(
@@ -263,16 +276,23 @@ fn play_round(
     referee: &Referee,
     chance: &mut Chance,
     most: Duration,
-) -> Duration {
+) -> (Duration, i64) {
     let mut said = Vec::new();
+    let mut before = BTreeMap::new();
     for _ in 0..=chance.below(2) {
         said.push(strike(bed, chance));
         // Most faults last until somebody has noticed, and both sides have gone on for a while.
         if chance.below(4) > 0 && noticed() {
             said.push("noticed".into());
+            for (node, given) in given_in_parts() {
+                before.entry(node).or_insert(given);
+            }
         }
         pause(chance.below(1_500));
     }
+    let given = given_in_parts().into_iter();
+    let donated = given.filter_map(|(node, given)| Some(given - before.get(&node)?));
+    let donated: i64 = donated.sum();
     let healing = Instant::now();
     bed.cut(&[]);
     bed.start_all();
@@ -284,7 +304,7 @@ fn play_round(
     within(most, bed, whole);
     let took = up.elapsed();
     println!(
-        "round {round}: {}; all up in {:?}, whole {took:?} later",
+        "round {round}: {}; {donated} slots donated in parts; all up in {:?}, whole {took:?} later",
         said.join(", "),
         up - healing
     );
@@ -292,7 +312,19 @@ fn play_round(
     assert_eq!(bed.fallen(), None, "{}", bed.logs());
     referee.pauses.store(false, Ordering::SeqCst);
     pause(chance.below(300));
-    took
+    (took, donated)
+}
+
+/// How many slots the nodes that miss another one have donated so far. A donation that one of them counts from now on was made
+/// inside its part: letters of an earlier view move nothing.
+fn given_in_parts() -> BTreeMap<Party, i64> {
+    let given = |node| {
+        let shown = show(node).ok()?;
+        let misses =
+            matches!(shown.at("status"), Value::Text(status) if status.starts_with("out of reach"));
+        misses.then(|| (node, shown.at("nodes").list()[0].at("given").int()))
+    };
+    all().filter_map(given).collect()
 }
 
 /// Waits until a node misses another one; false if none does.
