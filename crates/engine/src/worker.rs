@@ -251,7 +251,7 @@ impl Worker {
 
     fn tell(&mut self, committed: Vec<Committed>) {
         if let Some(snapshot) = self.engine.take_restored() {
-            let unknown = self.passed_over();
+            let unknown = self.passed_over(&committed);
             (self.deliver)(Delivery::Restored { snapshot, unknown });
         }
         let delivered = self.engine.delivered();
@@ -327,9 +327,13 @@ impl Worker {
     }
 
     /// The tags of submissions that another member's snapshot may contain.
-    fn passed_over(&mut self) -> Vec<u64> {
-        let applied = self.engine.applied();
-        let over = |(origin, _): &(Origin, u64)| origin.sequence <= applied;
+    fn passed_over(&mut self, committed: &[Committed]) -> Vec<u64> {
+        let (own, applied) = (self.engine.own(), self.engine.applied());
+        let origins = committed.iter().filter_map(|entry| entry.origin);
+        // Entries that follow the snapshot come with their tags.
+        let mut follow = origins.filter(|of| (of.node, of.start) == (own.node, own.start));
+        let next = follow.next().map_or(u64::MAX, |origin| origin.sequence);
+        let over = |(origin, _): &(Origin, u64)| origin.sequence <= applied.min(next - 1);
         let unknown = drain_while(&mut self.submitted, over).into_iter();
         unknown.map(|(_, tag)| tag).collect()
     }

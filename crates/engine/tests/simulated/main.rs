@@ -48,6 +48,13 @@ fn no_fault_loses_doubles_or_reorders_anything() {
 }
 
 #[test]
+fn what_follows_a_snapshot_is_answered_and_so_is_whoever_was_allowed_in_between() {
+    for seed in [968, 1_048] {
+        assert_eq!(run(seed, None).violation, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_seed_is_a_run_byte_for_byte() {
     for seed in 0..6 {
         let (first, second) = (run(seed, None), run(seed, None));

@@ -24,11 +24,10 @@ pub(crate) struct Monitor {
     /// By node and start: the last sequence in the history.
     last: BTreeMap<(u64, u64), u64>,
     leaders: BTreeMap<u64, u64>,
-    /// By start and tag: the index that was applied somewhere before the ask, and the term of the leader that had refused
-    /// this start by then.
-    asks: BTreeMap<(Peer, u64), (u64, Option<u64>)>,
-    /// Starts that a leader answers no more, and its term.
-    refused: BTreeMap<Peer, u64>,
+    /// By start and tag: the index that was applied somewhere before the ask, and the refusal of this start that counted then.
+    asks: BTreeMap<(Peer, u64), (u64, Option<Refusal>)>,
+    /// Starts that a leader answers no more.
+    refused: BTreeMap<Peer, Refusal>,
     /// The tag that a start was last to be refused with, if it was not allowed since.
     refusing: BTreeMap<Peer, u64>,
     tags: u64,
@@ -37,6 +36,15 @@ pub(crate) struct Monitor {
     /// By sender and receiver: how much was said over the link, and how much was heard.
     said: BTreeMap<(Peer, Peer), u64>,
     heard: BTreeMap<(Peer, Peer), u64>,
+}
+
+/// A leader answers a start no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Refusal {
+    term: u64,
+    /// What it was told to refuse with. A start that is allowed meanwhile, and refused once more, has another refusal: what it
+    /// asked during the first one may be answered in between.
+    tag: u64,
 }
 
 impl Monitor {
@@ -147,7 +155,7 @@ impl Monitor {
     pub(crate) fn refused(&mut self, peer: Peer, tag: u64, term: u64) {
         if self.refusing.get(&peer) == Some(&tag) {
             self.refusals += 1;
-            self.refused.insert(peer, term);
+            self.refused.insert(peer, Refusal { term, tag });
         }
     }
 
@@ -181,7 +189,7 @@ impl Monitor {
                 ));
             }
             // Only that leader can have answered.
-            let by_that_leader = refused.is_some() && refused == latest_term;
+            let by_that_leader = refused.is_some_and(|refusal| Some(refusal.term) == latest_term);
             if by_that_leader && self.refused.get(&own) == refused.as_ref() {
                 return Err(format!(
                     "{own:?} is answered by the leader that had refused it"
