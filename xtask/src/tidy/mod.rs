@@ -8,7 +8,6 @@ mod file;
 mod glossary;
 mod homonyms;
 mod house;
-mod machine;
 mod purity;
 mod shape;
 
@@ -72,7 +71,6 @@ const CHECKS: &[fn(&File) -> Vec<Finding>] = &[
     banned::marks,
     purity::check,
     house::check,
-    machine::check,
     glossary::check,
 ];
 
