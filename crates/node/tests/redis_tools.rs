@@ -44,6 +44,10 @@ fn redis_cli_does_what_it_is_told() {
         ("JOB SHOW 1", "NOJOB"),
         ("FLOW DELETE f", "OK"),
         ("ECHO hello", "hello"),
+        ("SET lock me NX PX 30000", "here use LOCK for a lock"),
+        ("GET lock", "docs/redis.md#commands"),
+        ("BRPOP jobs 5", "here use JOB TAKE"),
+        ("xreadgroup GROUP g me STREAMS jobs >", "here use JOB TAKE"),
     ] {
         let mut arguments = vec!["-h", "127.0.0.1", "-p", &port];
         arguments.extend(words.split(' '));
