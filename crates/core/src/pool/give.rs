@@ -156,7 +156,8 @@ impl Desk {
         counter.used[1] += 1;
         has_no_longer(&mut self.holders, session, (counter.key, slot));
         if taken.said || !counter.begun {
-            let next = record.and_then(|record| record.newest_claim(slot, Some(session)));
+            let counts = |by, fence| by != session && counter.may_be_earlier(slot, fence);
+            let next = record.and_then(|record| record.newest_claim(slot, counts));
             if let Some((next, fence)) = next {
                 counter.takes.insert(slot, Use::by_claim(next, fence, true));
                 let held = self.holders.entry(next).or_default();
@@ -219,9 +220,16 @@ impl Desk {
         if counter.sharer.is_none() {
             return;
         }
+        let may_be = counter.may_be_earlier(slot, fence);
         match counter.takes.get_mut(&slot) {
             Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
                 taken.logged |= logged;
+            }
+            // Nobody was ever given it with that fence.
+            Some(taken) if taken.said && !may_be => {
+                if logged {
+                    self.refuse(session, pool, (slot, fence));
+                }
             }
             // A claim that is not in the log displaces no other: it would be forgotten.
             Some(taken)
@@ -236,14 +244,19 @@ impl Desk {
             }
             // Whichever of the two is right: the claim stays in the log, and nobody else gets the slot before both have ended.
             Some(taken) if taken.said => {}
-            _ if logged => self.out.changes.push(Change::GiveSlots {
-                session,
-                pool: pool.clone(),
-                slots: vec![(slot, fence)],
-                lost: true,
-            }),
+            _ if logged => self.refuse(session, pool, (slot, fence)),
             _ => {}
         }
+    }
+
+    /// A claim in the log is wrong: the session is told that it does not have the slot.
+    fn refuse(&mut self, session: SessionId, pool: &Name, claim: (u32, Fence)) {
+        self.out.changes.push(Change::GiveSlots {
+            session,
+            pool: pool.clone(),
+            slots: vec![claim],
+            lost: true,
+        });
     }
 
     /// A session has moved to another node: tells the log what it has here, as if it had claimed that.
