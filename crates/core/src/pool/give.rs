@@ -220,20 +220,17 @@ impl Desk {
         if counter.sharer.is_none() {
             return;
         }
-        let may_be = counter.may_be_earlier(slot, fence);
+        // Nobody was ever given it with another fence.
+        let earlier = counter.may_be_earlier(slot, fence);
         match counter.takes.get_mut(&slot) {
             Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
                 taken.logged |= logged;
             }
-            // Nobody was ever given it with that fence.
-            Some(taken) if taken.said && !may_be => {
-                if logged {
-                    self.refuse(session, pool, (slot, fence));
-                }
-            }
             // A claim that is not in the log displaces no other: it would be forgotten.
             Some(taken)
-                if taken.session.is_none() || (logged && taken.said && taken.fence < fence) =>
+                if earlier
+                    && (taken.session.is_none()
+                        || (logged && taken.said && taken.fence < fence)) =>
             {
                 let before = std::mem::replace(taken, Use::by_claim(session, fence, logged));
                 let key = (counter.key, slot);
@@ -243,7 +240,7 @@ impl Desk {
                 self.holders.entry(session).or_default().insert(key);
             }
             // Whichever of the two is right: the claim stays in the log, and nobody else gets the slot before both have ended.
-            Some(taken) if taken.said => {}
+            Some(taken) if earlier && taken.said => {}
             _ if logged => self.refuse(session, pool, (slot, fence)),
             _ => {}
         }

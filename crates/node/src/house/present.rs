@@ -42,7 +42,7 @@ impl Client {
                 Word::Denied,
                 format!(
                     "user {} must SESSION OPEN or SESSION RESUME on each connection first, by its setting session_first; \
-                     what an earlier connection held is its session's, and may be over",
+                     what an earlier connection held may be gone",
                     user.name()
                 ),
             )),
