@@ -71,8 +71,11 @@ impl Client {
             published,
             tokens: Arc::default(),
         };
-        client.ask(words(["PING"]), Again::Always).await?;
-        Ok(client)
+        match client.ask(words(["PING"]), Again::Always).await {
+            // The user must open a session first, which it may still do.
+            Err(NotDone::Refused(refusal)) if refusal.word == Word::Denied => Ok(client),
+            answer => answer.map(|_| client),
+        }
     }
 
     /// Opens the session of this connection, which keeps the session alive and resumes it when the connection breaks.

@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use crate::reach::Ended;
+use crate::visible::on_error;
 
 /// Whether somebody sits there who sees a question and can answer it.
 pub(crate) fn can_ask() -> bool {
@@ -14,7 +15,7 @@ pub(crate) fn confirm(question: &str) -> Result<(), Ended> {
     if !can_ask() {
         return Ok(());
     }
-    eprint!("{question}? [y/N] ");
+    eprint!("{}? [y/N] ", on_error(question));
     let mut answer = String::new();
     let _ = std::io::stderr().flush();
     let read = std::io::stdin().lock().read_line(&mut answer);

@@ -1,6 +1,6 @@
 //! `testigo decide`: of all values that are proposed, everybody gets the first.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::exit::{Outcome, complain};
 use crate::reach::{Ended, Reach};
+use crate::visible::Output;
 
 /// Agree on a value: of all that are proposed under a name, the first is decided, for everybody.
 ///
@@ -64,7 +65,7 @@ impl Decide {
                 );
                 println!("{}", json!({ "name": name, "value": text, "own": own }));
             } else {
-                let written = io::stdout().write_all(&[&decided[..], b"\n"].concat());
+                let written = Output.write_all(&[&decided[..], b"\n"].concat());
                 written.map_err(|error| Ended::bad_input(error.to_string()))?;
             }
             Ok(ExitCode::SUCCESS)

@@ -5,6 +5,8 @@ use std::fmt::{Arguments, Display};
 use std::io::{self, Write, stderr};
 use std::process::ExitCode;
 
+use crate::visible::on_error;
+
 /// Says a line on standard error, as `complain!` does, but never panics: see [`say`].
 macro_rules! complain {
     ($($words:tt)*) => { $crate::exit::say(format_args!($($words)*)) };
@@ -14,7 +16,7 @@ pub(crate) use complain;
 /// What cannot be said, because the disk there is full or nobody reads any more, is lost; what the command does and its
 /// exit code stay the same.
 pub(crate) fn say(words: Arguments<'_>) {
-    let _ = writeln!(stderr(), "{words}");
+    let _ = writeln!(stderr(), "{}", on_error(words));
 }
 
 /// What a command has to say when it could not do its work: exit code 2.

@@ -16,6 +16,7 @@ use crate::lock::held::{Signals, close, code_of, not_run};
 use crate::reach::{Ended, Reach, label};
 use crate::show::{bytes_json, print_fields, print_json, print_rows};
 use crate::span::Span;
+use crate::visible::Output;
 
 /// Send to a group, and be delivered all that its members send, in one order.
 ///
@@ -218,8 +219,7 @@ impl Join {
 
     /// At once, for whoever reads line by line.
     fn print(&self, line: String) -> Result<(), Ended> {
-        let mut out = io::stdout().lock();
-        let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+        let printed = writeln!(Output, "{line}").and_then(|()| Output.flush());
         printed.map_err(|error| Ended::bad_input(error.to_string()))
     }
 }

@@ -7,6 +7,10 @@
     reason = "a command's doc comment is its help, not Markdown"
 )]
 
+// First, because its macros are for all that follow.
+#[macro_use]
+mod visible;
+
 mod advise;
 mod client;
 mod cluster;

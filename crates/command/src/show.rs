@@ -5,6 +5,7 @@ use testigo_client::Value;
 
 use crate::lab::table::Table;
 use crate::span::Span;
+use crate::visible::in_line;
 
 /// Prints a value of the node as JSON.
 pub(crate) fn print_json(value: &Value) {
@@ -174,7 +175,7 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::Truth(true) => "yes".into(),
         Value::Truth(false) => "no".into(),
         Value::Real(real) => real.to_string(),
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => in_line(text).into_owned(),
         Value::Bytes(bytes) => format!("({} bytes that are no text)", bytes.len()),
         Value::List(values) => match values.is_empty() {
             true => "-".into(),

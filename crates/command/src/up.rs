@@ -287,6 +287,7 @@ impl Up {
         config.password = settings.password.clone();
         config.users = settings.users()?;
         config.present_first = settings.present_first;
+        config.session_first = settings.session_first;
         settings.apply_limits(&mut config);
         Ok(config)
     }

@@ -49,6 +49,8 @@ pub struct Config {
     pub users: Vec<User>,
     /// Whether the default user, or everybody if there are no users, must `PRESENT` before working on flows.
     pub present_first: bool,
+    /// Whether the same must open or resume a session before they hold anything: see [`User::opens_first`].
+    pub session_first: bool,
     /// The directory below which flows keep the files of their jobs; without it their `data` are relative paths.
     pub files_root: Option<PathBuf>,
     /// What the services may cost.
@@ -128,6 +130,7 @@ impl Config {
             password: None,
             users: Vec::new(),
             present_first: false,
+            session_first: false,
             files_root: None,
             limits: Limits::default(),
             wire: WireLimits::default(),
@@ -186,6 +189,7 @@ impl Config {
             password: self.password.as_ref(),
             users: &self.users,
             present_first: self.present_first,
+            session_first: self.session_first,
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Settings {
     users: BTreeMap<String, HalfUser>,
     /// Whether the default user must `PRESENT` before working on flows.
     pub present_first: bool,
+    /// Whether the default user must open or resume a session before it holds anything.
+    pub session_first: bool,
     /// The directory below which flows keep the files of their jobs.
     pub files_root: Option<PathBuf>,
     /// The level of logging to standard error.
@@ -57,6 +59,7 @@ struct HalfUser {
     /// The first line that names it.
     line: usize,
     present_first: bool,
+    session_first: bool,
     secret: Option<Secret>,
     rights: Option<Rights>,
 }
@@ -84,7 +87,9 @@ const KEYS: &[&str] = &[
     "user.NAME.password",
     "user.NAME.rights",
     "user.NAME.present_first",
+    "user.NAME.session_first",
     "present_first",
+    "session_first",
     "files_root",
     "log",
     "log_format",
@@ -214,6 +219,7 @@ impl Settings {
             "tls_client_ca" => self.tls_client_ca = Some(value.into()),
             "password" => self.password = Some(secret(value)?),
             "present_first" => self.present_first = yes(value)?,
+            "session_first" => self.session_first = yes(value)?,
             "files_root" => self.files_root = Some(directory(value)?),
             "log" => self.log = Some(one_of(value, &["error", "warn", "info", "debug"])?),
             "corosync" => self.corosync = Some(value.into()),
@@ -239,7 +245,7 @@ impl Settings {
         Ok(())
     }
 
-    /// `user.NAME.password`, `user.NAME.rights` or `user.NAME.present_first`.
+    /// `user.NAME.password`, `rights`, `present_first` or `session_first`.
     fn set_user(&mut self, line: usize, key: &str, value: &str) -> Result<(), String> {
         let rest = key
             .strip_prefix("user.")
@@ -261,9 +267,13 @@ impl Settings {
                 half.present_first = yes(value)?;
                 false
             }
+            "session_first" => {
+                half.session_first = yes(value)?;
+                false
+            }
             _ => {
                 return Err(format!(
-                    "the key {key:?} is unknown; a user has user.NAME.password, user.NAME.rights and user.NAME.present_first"
+                    "the key {key:?} is unknown; a user has user.NAME.password, user.NAME.rights, user.NAME.present_first and user.NAME.session_first"
                 ));
             }
         };
@@ -292,7 +302,8 @@ impl Settings {
             let secret = half.secret.clone().ok_or_else(|| missing("password"))?;
             let rights = half.rights.clone().ok_or_else(|| missing("rights"))?;
             let user = User::new(name, secret, rights).map_err(|error| error.to_string())?;
-            Ok(user.presents_first(half.present_first))
+            let user = user.presents_first(half.present_first);
+            Ok(user.opens_first(half.session_first))
         };
         let whole = |user: (&String, &HalfUser)| {
             let line = user.1.line;
@@ -462,6 +473,7 @@ mod tests {
             ("\nwaiters = many", 2, "whole number"),
             ("password =", 1, "empty"),
             ("present_first = maybe", 1, "neither yes nor no"),
+            ("user.b.session_first = 1", 1, "neither yes nor no"),
             ("files_root = jobs", 1, "absolute"),
             ("files_root = /srv/../etc", 1, "absolute"),
             ("user.bob = x", 1, "user.NAME.password"),

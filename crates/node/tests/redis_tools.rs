@@ -44,6 +44,10 @@ fn redis_cli_does_what_it_is_told() {
         ("JOB SHOW 1", "NOJOB"),
         ("FLOW DELETE f", "OK"),
         ("ECHO hello", "hello"),
+        ("SET lock me NX PX 30000", "here use LOCK for a lock"),
+        ("GET lock", "docs/redis.md#commands"),
+        ("BRPOP jobs 5", "here use JOB TAKE"),
+        ("xreadgroup GROUP g me STREAMS jobs >", "here use JOB TAKE"),
     ] {
         let mut arguments = vec!["-h", "127.0.0.1", "-p", &port];
         arguments.extend(words.split(' '));
@@ -193,9 +197,8 @@ for protocol in (2, 3):
 print("done")
 "#;
 
-#[test]
-fn redis_py_does_what_it_is_told() {
-    let house = House::open();
+/// Runs a program of redis-py against a node.
+fn python(house: &House, script: &str) {
     let port = house.address().port().to_string();
     let Some(output) = run("python3", &["-c", "import redis"]) else {
         return;
@@ -204,8 +207,69 @@ fn redis_py_does_what_it_is_told() {
         eprintln!("SKIPPED: redis-py is not installed");
         return;
     }
-    let output = run("python3", &["-c", SCRIPT, &port]).unwrap();
+    let output = run("python3", &["-c", script, &port]).unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.trim(), "done", "{wrong}");
+}
+
+#[test]
+fn redis_py_does_what_it_is_told() {
+    python(&House::open(), SCRIPT);
+}
+
+/// The program of docs/redis.md, whose connection breaks, and one that leaves the session out.
+const RECONNECTS: &str = r#"
+import os, sys
+page = open(os.environ["PAGE"]).read().split("```python\n", 1)[1].split("```", 1)[0]
+exec(page.replace("port=7600", "port=int(sys.argv[1])"))
+def breaks(client):
+    client.connection.disconnect()
+def refused(call, *words):
+    try:
+        call(*words)
+    except redis.ResponseError as error:
+        return str(error)
+    raise SystemExit(f"an error was expected of {words}")
+fence = held.fences["deploy"]
+assert fence > 0 and node.ping() is True
+breaks(node)
+assert node.ping() is True
+assert node.execute_command("FENCE", "CHECK", "deploy", fence) == 1
+assert node.execute_command("UNLOCK", "deploy", fence) in ("OK", b"OK")
+careless = redis.Redis(port=int(sys.argv[1]), single_connection_client=True)
+told = "DENIED user default must SESSION OPEN or SESSION RESUME on each connection first, by its setting session_first"
+assert refused(careless.ping).startswith(told)
+for words in (
+    ("LOCK", "a"), ("LOCKALL", 1, "a"), ("UNLOCK", "a"), ("DOWNGRADE", "a"), ("CANCEL", 1), ("ELECT", "CAMPAIGN", "e", "v"),
+    ("ELECT", "RESIGN", "e"), ("POOL", "TAKE", "p"), ("POOL", "GIVE", "p", "0"), ("GROUP", "JOIN", "g"), ("ONCE", "START", "k", 0),
+    ("SESSION", "INFO"), ("JOB", "TAKE", "f/q"),
+):
+    if words[0] == "JOB":
+        careless.execute_command("FLOW", "APPLY", "f", "a -> [q] -> b")
+    assert refused(careless.execute_command, *words).startswith(told), words
+careless.execute_command("SESSION", "OPEN")
+assert careless.ping() is True and careless.execute_command("LOCK", "a") > 0
+breaks(careless)
+assert refused(careless.ping).startswith(told) and refused(careless.execute_command, "UNLOCK", "a").startswith(told)
+listener = redis.Redis(port=int(sys.argv[1])).pubsub()
+listener.subscribe("gate:a")
+assert listener.get_message(timeout=30)["type"] == "subscribe"
+listener.ping()
+assert listener.get_message(timeout=30)["type"] == "pong"
+worker = redis.Redis(port=int(sys.argv[1]), single_connection_client=True)
+worker.execute_command("JOB", "CREATE", "f/q", "one", "x")
+worker.execute_command("PRESENT", "f", "b")
+taken = worker.execute_command("JOB", "TAKE", "f/q")
+assert refused(worker.execute_command, "LOCK", "b").startswith(told), "an implicit session is for its jobs"
+breaks(worker)
+assert refused(worker.execute_command, "JOB", "DELETE", taken[0], taken[3]).startswith("NOTYOURS")
+print("done")
+"#;
+
+#[test]
+fn redis_py_connects_again_and_keeps_its_lock_or_is_told() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/redis.md");
+    let script = RECONNECTS.replace("os.environ[\"PAGE\"]", &format!("{page:?}"));
+    python(&House::with(|config| config.session_first = true), &script);
 }

@@ -359,6 +359,39 @@ fn a_renewed_connection_is_no_administrator() {
     );
 }
 
+#[test]
+fn a_connection_of_one_user_holds_nothing_before_it_has_a_session() {
+    let users = [("alice", "* : use"), ("bob", "* : use")];
+    let running = Running::start(&users);
+    let mut held = running.client("alice");
+    assert!(held.call(&["LOCK", "a"]).int() > 0);
+    let mut strict = config(&running.dir, &users);
+    strict.users[0] = strict.users[0].clone().opens_first(true);
+    running.node.reload(&strict).unwrap();
+    let denied = |answer: Value| {
+        let said = answer.error();
+        assert!(said.starts_with("DENIED user alice"), "{said}");
+        assert!(said.contains("session_first"), "{said}");
+    };
+    // One that was open before, too: its lock goes when it closes.
+    denied(held.call(&["UNLOCK", "a"]));
+    let mut alice = running.client("alice");
+    denied(alice.call(&["PING"]));
+    denied(alice.call(&["LOCK", "b"]));
+    let session = alice.call(&["SESSION", "OPEN"]).int();
+    assert!(alice.call(&["LOCK", "b"]).int() > 0);
+    assert_eq!(alice.call(&["PING"]).to_string(), "+PONG");
+    let ended = running
+        .client("root")
+        .call(&["SESSION", "END", &session.to_string()]);
+    assert_eq!(ended.to_string(), "+OK");
+    let over = alice.call(&["PING"]);
+    assert!(over.error().starts_with("STALE"), "{over}");
+    let mut bob = running.client("bob");
+    assert!(bob.call(&["LOCK", "c"]).int() > 0);
+    assert_eq!(bob.call(&["PING"]).to_string(), "+PONG");
+}
+
 /// Guesses from one address for one user wait for each other, whatever their connections; nobody else waits.
 #[test]
 fn guesses_over_many_connections_are_slowed_together() {

@@ -12,10 +12,8 @@ use crate::process::program;
 
 /// Longer than anything in the documents takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// The shell reads commands from a pipe of its own, so that no command can take the next one for its input.
-const LOOP: &str = r#"set -m; exec 2>&1 3<"$0"; while IFS= read -r line <&3; do jobs >/dev/null; eval "$line" 3<&-; done"#;
-/// What the shell prints when a command is over.
-const OVER: &str = "<the command is over>";
+/// What is typed first: jobs as in a terminal, and one stream for all that is shown.
+const FIRST: &str = "set -m; exec 2>&1";
 
 pub(super) struct Terminal {
     shell: Child,
@@ -23,6 +21,8 @@ pub(super) struct Terminal {
     heard: Receiver<String>,
     /// What was heard since the last command was typed.
     said: String,
+    /// How many commands were typed.
+    typed: usize,
 }
 
 impl Terminal {
@@ -33,13 +33,14 @@ impl Terminal {
         made.map_err(wrong)?;
         // A newcomer's terminal knows nothing of this package, and cargo would build anew what watches its variables.
         let mut shell = program("bash")?;
-        shell.args(["-c", LOOP]).arg(&pipe).current_dir(folder);
+        // To the shell, what is typed is a script: so no command can take the next one for its input, and the shell says
+        // nothing of jobs that stop or end, which it would say whenever it comes to know.
+        shell.arg(&pipe).current_dir(folder);
         shell.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut shell = shell.spawn().map_err(wrong)?;
-        let keys = fs::OpenOptions::new()
-            .write(true)
-            .open(&pipe)
-            .map_err(wrong)?;
+        let keys = fs::OpenOptions::new().write(true).open(&pipe);
+        let mut keys = keys.map_err(wrong)?;
+        writeln!(keys, "{FIRST}").map_err(wrong)?;
         let (said, heard) = channel();
         let mut out = shell.stdout.take().ok_or("no output")?;
         thread::spawn(move || {
@@ -56,44 +57,45 @@ impl Terminal {
             keys,
             heard,
             said: String::new(),
+            typed: 0,
         })
     }
 
     /// Types a command, which may stay in the foreground.
     pub(super) fn type_in(&mut self, command: &str) -> Result<(), String> {
-        while let Ok(text) = self.heard.try_recv() {
-            self.said.push_str(&text);
-        }
         self.said.clear();
-        let typed = writeln!(self.keys, "{command}")
-            .and_then(|()| writeln!(self.keys, "echo \"{OVER} $?\""));
+        self.typed += 1;
+        let (begins, over) = marks(self.typed);
+        let typed = writeln!(self.keys, "echo '{begins}'\n{command}\necho \"{over}$?\"");
         typed.map_err(|error| format!("{command}: {error}"))
     }
 
-    /// Waits until what was said since the last command is as wanted.
-    pub(super) fn until(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), String> {
+    /// Waits until the last command has said what is wanted. It is asked with what was said since the command began, and
+    /// the exit code once it is over.
+    pub(super) fn until(
+        &mut self,
+        wanted: impl Fn(&str, Option<i32>) -> bool,
+    ) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
-        while !wanted(&self.said) {
+        loop {
+            let (said, code) = self.said();
+            if wanted(&said, code) {
+                return Ok(());
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.heard.recv_timeout(left) {
                 Ok(text) => self.said.push_str(&text),
-                Err(RecvTimeoutError::Timeout) => return Err(self.said.clone()),
-                Err(RecvTimeoutError::Disconnected) => return Err("the shell is gone".into()),
+                Err(RecvTimeoutError::Timeout) => return Err(said),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(format!("{said}\nthe shell is gone"));
+                }
             }
         }
-        Ok(())
     }
 
-    /// What was said since the last command was typed.
-    pub(super) fn said(&self) -> &str {
-        &self.said
-    }
-
-    /// What a command prints, and its exit code, once it is over.
-    pub(super) fn over(said: &str) -> Option<(String, i32)> {
-        let at = said.find(OVER)?;
-        let (code, rest) = said[at + OVER.len()..].split_once('\n')?;
-        Some((said[..at].to_owned() + rest, code.trim().parse().ok()?))
+    /// What was said since the last command began, and its exit code if it is over.
+    pub(super) fn said(&self) -> (String, Option<i32>) {
+        since(&self.said, self.typed)
     }
 
     /// Ctrl-C: what is in the foreground gets a SIGINT, with all that it started.
@@ -105,7 +107,7 @@ impl Terminal {
         let group = format!("-{}", foreground.ok_or("nothing is in the foreground")?);
         let killed = Command::new("kill").args(["-INT", "--", &group]).status();
         match killed.is_ok_and(|status| status.success()) {
-            true => self.until(|said| Terminal::over(said).is_some()),
+            true => self.until(|_, code| code.is_some()),
             false => Err("there is nothing to interrupt".into()),
         }
     }
@@ -116,5 +118,73 @@ impl Drop for Terminal {
         // The namespace takes everything else with it.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
+    }
+}
+
+/// What the shell prints before and after a command; the exit code follows.
+fn marks(number: usize) -> (String, String) {
+    let begins = format!("<command {number}>");
+    let over = format!("<command {number} is over> ");
+    (begins, over)
+}
+
+/// What was said since a command began, without the marks, and its exit code if it is over. What an earlier command said
+/// late is before that.
+fn since(said: &str, number: usize) -> (String, Option<i32>) {
+    let (begins, over) = marks(number);
+    let Some((_, said)) = said.split_once(&format!("{begins}\n")) else {
+        return (String::new(), None);
+    };
+    let end = said.split_once(&over);
+    let end = end.and_then(|(said, end)| Some((said, end.split_once('\n')?)));
+    match end {
+        Some((said, (code, later))) => (format!("{said}{later}"), code.trim().parse().ok()),
+        None => (said.to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_command_says_late_is_not_the_next_ones() {
+        let late = "keys: line 3: 17 Killed  testigo up\n<command 1 is over> 137\n";
+        assert_eq!(since(late, 2), (String::new(), None));
+        let begun = format!("{late}<command 2>\nnew\n");
+        assert_eq!(since(&begun, 2), ("new\n".into(), None));
+        let half = format!("{begun}<command 2 is over> ");
+        assert_eq!(since(&half, 2).1, None);
+        let over = format!("{half}0\nfixed\n");
+        assert_eq!(since(&over, 2), ("new\nfixed\n".into(), Some(0)));
+    }
+
+    #[test]
+    fn a_shell_says_nothing_of_jobs_that_stop_or_end() {
+        let folder = std::env::temp_dir().join(format!("testigo-keys-{}", std::process::id()));
+        let inner = folder.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        let mut terminal = Terminal::open("first", &inner).unwrap();
+        let mut shows = |command: &str, wanted: &str| {
+            terminal.type_in(command).unwrap();
+            let shown = terminal.until(|said, code| code.is_some() && said == wanted);
+            assert_eq!(shown, Ok(()), "{command}");
+        };
+        shows("cat </dev/zero >/dev/null &", "");
+        shows(
+            "kill -STOP %%; until grep -q '^State:.T' /proc/$!/status; do :; done",
+            "",
+        );
+        shows("sh -c true", "");
+        shows(
+            "kill -CONT %%; kill -TERM %%; wait %% 2>/dev/null; echo $?",
+            "143\n",
+        );
+        shows(
+            "sh -c 'exit 3' & wait %%; echo $?; sh -c 'echo last'",
+            "3\nlast\n",
+        );
+        drop(terminal);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -41,8 +41,7 @@ fn take(step: &Step, terminals: &mut [Terminal], builds: bool) -> Result<(), Str
             }
             let terminal = &mut terminals[*terminal];
             terminal.type_in(&command)?;
-            let done =
-                terminal.until(|said| Terminal::over(said).is_some_and(|(_, code)| code == 0));
+            let done = terminal.until(|_, code| code == Some(0));
             done.map_err(|said| format!("`{command}` did not succeed:\n{said}"))
         }
         Step::Stay {
@@ -54,7 +53,7 @@ fn take(step: &Step, terminals: &mut [Terminal], builds: bool) -> Result<(), Str
             println!("  {}: {command}", TERMINALS[*terminal]);
             let terminal = &mut terminals[*terminal];
             terminal.type_in(&command)?;
-            let ready = terminal.until(|said| said.contains(until.as_str()));
+            let ready = terminal.until(|said, _| said.contains(until.as_str()));
             ready.map_err(|said| format!("`{command}` did not print {until:?}:\n{said}"))
         }
         Step::Show {
@@ -68,14 +67,14 @@ fn take(step: &Step, terminals: &mut [Terminal], builds: bool) -> Result<(), Str
             let wanted = steady(printed);
             let deadline = Instant::now() + LOOK_PATIENCE;
             while LOOKS.iter().any(|look| command.starts_with(look)) && Instant::now() < deadline {
-                terminal.until(|said| Terminal::over(said).is_some())?;
-                if same(terminal.said(), &wanted) {
+                terminal.until(|_, code| code.is_some())?;
+                if steady(&terminal.said().0) == wanted {
                     return Ok(());
                 }
                 thread::sleep(LOOK_AGAIN);
                 terminal.type_in(command)?;
             }
-            let shown = terminal.until(|said| same(said, &wanted));
+            let shown = terminal.until(|said, code| code.is_some() && steady(said) == wanted);
             shown.map_err(|said| format!("`{command}` should print\n{printed}and not\n{said}"))
         }
         Step::Interrupt { terminal } => {
@@ -83,11 +82,6 @@ fn take(step: &Step, terminals: &mut [Terminal], builds: bool) -> Result<(), Str
             terminals[*terminal].interrupt()
         }
     }
-}
-
-/// Whether a command is over and has printed that.
-fn same(said: &str, wanted: &str) -> bool {
-    Terminal::over(said).is_some_and(|(said, _)| steady(&said) == wanted)
 }
 
 /// The command without its comment, or nothing where there is nothing to build.

@@ -68,7 +68,7 @@ impl Links {
                 // Nobody has such an instance on record: only the way there and back takes time.
                 let call = ["TRACE", gate, number.as_str(), "0.0", "0"];
                 for _ in 0..SAMPLES {
-                    let own = timed(&mut node, &["PING"]).await;
+                    let own = timed(&mut node, &["ECHO", "x"]).await;
                     let away = timed(&mut node, &call).await;
                     if let (Some(own), Some(away)) = (own, away) {
                         let way = away.saturating_sub(own) / 2;

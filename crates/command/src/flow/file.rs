@@ -1,14 +1,14 @@
 //! The file of a flow: reading it, and saying what is wrong with it.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use testigo_flow::limits::TEXT_BYTES_MAX;
 use testigo_flow::{Diagnostic, Reading, read, report};
 
-use crate::exit::{Failure, NOT_GOOD, complain};
+use crate::exit::{Failure, NOT_GOOD};
 
 /// A text and what it is called.
 pub(crate) struct FlowFile {
@@ -50,7 +50,8 @@ impl FlowFile {
     /// Says why the flow cannot be used: exit code 1.
     pub(crate) fn refuse(&self, findings: &[Diagnostic]) -> ExitCode {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        complain!("{}", report(findings, &self.text, &self.name, colour));
+        let report = report(findings, &self.text, &self.name, colour);
+        let _ = writeln!(std::io::stderr(), "{report}");
         ExitCode::from(NOT_GOOD)
     }
 }

@@ -8,6 +8,7 @@ use testigo_client::{Call, Connection, Value};
 use crate::exit::{Outcome, complain};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_fields, print_json, print_rows};
+use crate::visible::Output;
 
 /// What a row of `JOB FIND` and `JOB LIST` says, in order.
 pub(super) const COLUMNS: [&str; 5] = ["id", "name", "queue", "state", "deaths"];
@@ -120,7 +121,7 @@ impl Show {
             if self.body {
                 use std::io::Write;
                 let body = job.field("body").and_then(Value::bytes);
-                let written = std::io::stdout().write_all(body.unwrap_or_default());
+                let written = Output.write_all(body.unwrap_or_default());
                 written.map_err(|error| Ended::bad_input(error.to_string()))?;
             } else if self.json {
                 print_json(&job);

@@ -11,6 +11,7 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 
 use super::frame::{Style, StyledLine};
+use crate::visible::in_terminals_line;
 
 /// The terminal while it is taken over. Dropping this gives it back.
 pub(super) struct Screen(());
@@ -37,7 +38,7 @@ impl Screen {
                 // Before and not after: behind a full line the cursor still stands on its last character.
                 Clear(ClearType::CurrentLine),
                 SetAttribute(attribute),
-                Print(text),
+                Print(in_terminals_line(text)),
                 SetAttribute(Attribute::Reset)
             )?;
         }

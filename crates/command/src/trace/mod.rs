@@ -3,7 +3,7 @@
 mod gathered;
 
 use std::fs::File;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::exit::{Outcome, complain, good_if};
 use crate::reach::{Ended, Reach};
+use crate::visible::Output;
 use gathered::Gathered;
 
 /// Write what the nodes did for a gate that was created USING an algorithm, as traces for the laboratory.
@@ -135,7 +136,7 @@ struct Writer {
 impl Writer {
     fn new(out: Option<&PathBuf>) -> Result<Writer, Ended> {
         let out: Box<dyn Write> = match out {
-            None => Box::new(stdout()),
+            None => Box::new(Output),
             Some(path) => {
                 let file = File::create(path);
                 let bad = |error| Ended::bad_input(format!("{}: {error}", path.display()));

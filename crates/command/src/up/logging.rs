@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::show::rfc3339;
+use crate::visible::on_error;
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,7 +31,7 @@ impl Log for StandardError {
             let ms = since_1970.map_or(0, |since| since.as_millis() as u64);
             let line = line(self.0, ms, record);
             // A line that cannot be written, say because the disk is full, is lost; the node goes on.
-            let _ = writeln!(stderr(), "{line}");
+            let _ = writeln!(stderr(), "{}", on_error(line));
         }
     }
 

@@ -17,6 +17,7 @@ use super::{Harness, Stop};
 use crate::exit::{NOBODY_READS, code_of_unrunnable};
 use crate::reach::Ended;
 use crate::speech::in_shell_words;
+use crate::visible::Output;
 
 /// A job, and everything that is needed to work on it.
 pub(super) struct Hand<'a> {
@@ -363,9 +364,8 @@ impl Hand<'_> {
 }
 
 fn print(output: &[u8]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(output)?;
-    out.flush()
+    Output.write_all(output)?;
+    Output.flush()
 }
 
 /// A full queue gets room, and a node's disk too.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use testigo_client::Job;
 
+use crate::visible::on_error;
+
 pub(super) struct Progress {
     terminal: bool,
     quiet: bool,
@@ -114,7 +116,7 @@ impl Progress {
             false => "",
         };
         // Who cannot be told goes without.
-        let _ = writeln!(std::io::stderr(), "{clear}testigo: {line}");
+        let _ = writeln!(std::io::stderr(), "{clear}testigo: {}", on_error(line));
     }
 
     fn draw(&self, counts: &mut Counts) {

@@ -13,6 +13,9 @@ mod pool;
 mod pool_examples;
 mod race;
 mod running;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 mod tls;
 mod top;
 mod users;
+mod visible;

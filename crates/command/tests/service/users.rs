@@ -98,3 +98,30 @@ fn half_a_user_is_refused_with_its_missing_half() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("user.bob.rights"), "{said}");
 }
+
+#[test]
+fn where_connections_must_open_a_session_the_commands_do() {
+    let node = Node::with_config("session_first = yes\n");
+    std::fs::write(node.file("f.flow"), "make -> [q] -> work").expect("writable");
+    let mut member = node.begin("group join talk", "");
+    assert!(member.line().contains("joined"));
+    for (line, shell) in [
+        ("lock gate", "echo in"),
+        ("lock gate --once key", "echo once"),
+        ("elect db", "echo leads"),
+        ("pool create ports --slots 2", ""),
+        ("pool take ports", "echo taken"),
+        ("flow apply f f.flow", ""),
+        ("job create f/q one x", ""),
+        ("job take f/q", ""),
+        ("work f work --drain", "cat"),
+        ("group send talk hello", ""),
+        ("decide first x", ""),
+        ("status", ""),
+    ] {
+        let ended = node.run(line, shell);
+        assert_eq!(ended.code, 0, "{line}: {}", ended.stderr);
+    }
+    member.signal(rustix::process::Signal::TERM);
+    member.end();
+}

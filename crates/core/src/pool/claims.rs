@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use testigo_protocol::slots::Sharer;
 
-use super::counter::Use;
+use super::counter::{Counter, Use};
 use super::desk::COUNT_BITS;
 use super::records::PoolRecord;
 use crate::fence::Fence;
@@ -32,16 +32,16 @@ impl PoolRecord {
         self.claims.get(&slot)?.get(&session).copied()
     }
 
-    /// The claim to a slot with the newest fence, ignoring the session `but`.
+    /// The claim to a slot with the newest fence, of those that may count.
     pub(super) fn newest_claim(
         &self,
         slot: u32,
-        but: Option<SessionId>,
+        counts: impl Fn(SessionId, Fence) -> bool,
     ) -> Option<(SessionId, Fence)> {
         let claims = self.claims.get(&slot)?.iter();
-        let others = claims.filter(|(session, _)| Some(**session) != but);
-        let (session, fence) = others.max_by_key(|(_, fence)| **fence)?;
-        Some((*session, *fence))
+        let claims = claims.map(|(session, fence)| (*session, *fence));
+        let claims = claims.filter(|(session, fence)| counts(*session, *fence));
+        claims.max_by_key(|(_, fence)| *fence)
     }
 
     /// Whether a slot may have been taken with this fence, and may still be.
@@ -56,7 +56,7 @@ impl PoolRecord {
         let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
         let slots = self.claims.keys().copied().filter(|slot| !owns(*slot));
         let claimed = slots.filter_map(|slot| {
-            let (session, fence) = self.newest_claim(slot, None)?;
+            let (session, fence) = self.newest_claim(slot, |_, _| true)?;
             Some((slot, Use::by_claim(session, fence, true)))
         });
         claimed.collect()
@@ -84,6 +84,20 @@ impl PoolRecord {
                 self.claims.remove(&slot);
             }
         }
+    }
+}
+
+impl Counter {
+    /// Whether an earlier process of this node may have given a slot out with this fence. Once the log knows this process, its slots
+    /// have numbers that no earlier one had; and the first take under a number counts one.
+    pub(super) fn may_be_earlier(&self, slot: u32, fence: Fence) -> bool {
+        let sharer = self.sharer.as_ref();
+        let Some(owned) = sharer.and_then(|sharer| sharer.table().get(slot)) else {
+            return false;
+        };
+        let number = number_of(fence);
+        let counted = fence.0 != u64::from(number) << COUNT_BITS;
+        counted && number <= owned.number && !(self.begun && number == owned.number)
     }
 }
 

@@ -156,7 +156,8 @@ impl Desk {
         counter.used[1] += 1;
         has_no_longer(&mut self.holders, session, (counter.key, slot));
         if taken.said || !counter.begun {
-            let next = record.and_then(|record| record.newest_claim(slot, Some(session)));
+            let counts = |by, fence| by != session && counter.may_be_earlier(slot, fence);
+            let next = record.and_then(|record| record.newest_claim(slot, counts));
             if let Some((next, fence)) = next {
                 counter.takes.insert(slot, Use::by_claim(next, fence, true));
                 let held = self.holders.entry(next).or_default();
@@ -219,13 +220,17 @@ impl Desk {
         if counter.sharer.is_none() {
             return;
         }
+        // Nobody was ever given it with another fence.
+        let earlier = counter.may_be_earlier(slot, fence);
         match counter.takes.get_mut(&slot) {
             Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
                 taken.logged |= logged;
             }
             // A claim that is not in the log displaces no other: it would be forgotten.
             Some(taken)
-                if taken.session.is_none() || (logged && taken.said && taken.fence < fence) =>
+                if earlier
+                    && (taken.session.is_none()
+                        || (logged && taken.said && taken.fence < fence)) =>
             {
                 let before = std::mem::replace(taken, Use::by_claim(session, fence, logged));
                 let key = (counter.key, slot);
@@ -235,15 +240,20 @@ impl Desk {
                 self.holders.entry(session).or_default().insert(key);
             }
             // Whichever of the two is right: the claim stays in the log, and nobody else gets the slot before both have ended.
-            Some(taken) if taken.said => {}
-            _ if logged => self.out.changes.push(Change::GiveSlots {
-                session,
-                pool: pool.clone(),
-                slots: vec![(slot, fence)],
-                lost: true,
-            }),
+            Some(taken) if earlier && taken.said => {}
+            _ if logged => self.refuse(session, pool, (slot, fence)),
             _ => {}
         }
+    }
+
+    /// A claim in the log is wrong: the session is told that it does not have the slot.
+    fn refuse(&mut self, session: SessionId, pool: &Name, claim: (u32, Fence)) {
+        self.out.changes.push(Change::GiveSlots {
+            session,
+            pool: pool.clone(),
+            slots: vec![claim],
+            lost: true,
+        });
     }
 
     /// A session has moved to another node: tells the log what it has here, as if it had claimed that.

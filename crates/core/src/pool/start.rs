@@ -437,7 +437,8 @@ impl Desk {
             unknown.sort_unstable();
             for slot in unknown {
                 // A snapshot may have brought the claim.
-                if let Some((session, fence)) = record.newest_claim(slot, None) {
+                let counts = |_, fence| counter.may_be_earlier(slot, fence);
+                if let Some((session, fence)) = record.newest_claim(slot, counts) {
                     counter
                         .takes
                         .insert(slot, Use::by_claim(session, fence, true));
@@ -454,14 +455,16 @@ impl Desk {
         }
     }
 
-    /// A session of an earlier start is back and says what it has. Only for a node that is alone: its log need not be told.
+    /// A session of an earlier start is back and says what it has, once: what it gives back afterwards is not its own again. Another
+    /// session has nothing from before. Only for a node that is alone: its log need not be told.
     pub fn resume(
         &mut self,
         session: SessionId,
         claims: &[(Name, u32, Fence)],
         replicated: &Replicated,
     ) {
-        for (pool, slot, fence) in claims {
+        let awaited = self.awaited.contains(&session);
+        for (pool, slot, fence) in claims.iter().filter(|_| awaited) {
             let record = replicated.pools().get(pool);
             if record.is_some_and(|record| record.could_have(*slot, *fence)) {
                 self.claimed(session, pool, (*slot, *fence), false);

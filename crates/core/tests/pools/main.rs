@@ -20,6 +20,7 @@ mod claims;
 mod deleted;
 mod donations;
 mod ended;
+mod forged;
 mod gone;
 mod joined;
 mod labelled;

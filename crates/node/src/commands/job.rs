@@ -8,7 +8,7 @@ mod step;
 use testigo_core::{Answer, Command, JobId, QueueAct, Refusal, Settled, Take, Taken};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, Step};
+use crate::house::{ClientId, House, Step, there};
 use crate::stats::How;
 use crate::users;
 use crate::wire::{Reply, Words, bad_arg};
@@ -57,7 +57,8 @@ impl House {
                 words.end()?;
             }
         }
-        let session = self.session_of(id)?;
+        there(self.connections.client(id))?.may_take_jobs()?;
+        let session = self.any_session_of(id)?;
         let take = Take {
             queues: queues.into(),
             name,
@@ -87,7 +88,7 @@ impl House {
             return Ok(Answered::Later);
         };
         self.in_hand(id, job, attempt)?;
-        let session = self.session_of(id)?;
+        let session = self.any_session_of(id)?;
         self.ask(session, &Command::GiveBack(Taken { job, attempt }))?;
         self.count_back(job, How::GivenBack);
         Ok(Answered::Now(Reply::Ok))

@@ -20,6 +20,7 @@ mod pool;
 mod pool_shown;
 mod pubsub;
 mod queue;
+mod redis;
 mod routes;
 mod server;
 mod session;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, CommandRow, Outcome, unknown_word};
-use crate::house::{Answer, ClientId, Closing, House};
+use crate::house::{Answer, ClientId, Closing, House, there};
 use crate::http::{FlowsMaker, Part, StateMaker};
 use crate::wire::{Reply, Words, bad_arg};
 
@@ -15,11 +15,11 @@ impl House {
         let text = words.next_bytes();
         words.end()?;
         self.check_joined()?;
-        let listens = self
-            .connections
-            .client(id)
-            .is_some_and(|c| c.only_listens());
-        Ok(Answered::Now(match (listens, text) {
+        let client = there(self.connections.client(id))?;
+        if client.subscriptions() == 0 {
+            client.opened_first()?;
+        }
+        Ok(Answered::Now(match (client.only_listens(), text) {
             (true, text) => Reply::Push(vec![
                 Reply::text("pong"),
                 Reply::Text(Bytes::copy_from_slice(text.unwrap_or_default())),

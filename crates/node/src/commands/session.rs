@@ -115,9 +115,13 @@ impl House {
         for claim in &claims {
             self.allow(id, Deed::Use, claim.gate)?;
         }
-        self.check_command(id, session, "resume")?;
         if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
+        }
+        // Whatever is wrong with the number, the answer is the same: nobody learns of a session or a connection by guessing.
+        let opened = self.replicated().session(session).is_some();
+        if !opened || !self.commands(self.user(id)?, session) {
+            return Err(no_session(session));
         }
         let said = Said {
             serial,
@@ -221,7 +225,7 @@ impl House {
         if own != Some(session) {
             self.no_process(id)?;
         }
-        self.check_command(id, session, "end")?;
+        self.check_end(id, session)?;
         if session.is_implicit() {
             return self.end_implicit(session);
         }
@@ -232,21 +236,19 @@ impl House {
         Ok(Answered::Later)
     }
 
-    fn check_command(&self, id: ClientId, session: SessionId, what: &str) -> Result<(), Refusal> {
+    fn check_end(&self, id: ClientId, session: SessionId) -> Result<(), Refusal> {
         let user = self.user(id)?;
         match self.commands(user, session) {
             true => Ok(()),
             // A user that may not see it gets the same answer as for a session that does not exist.
-            false if !user.may(Deed::Show, "") => {
-                Err(match session.is_implicit() && what == "end" {
-                    true => no_implicit(session),
-                    false => no_session(session),
-                })
-            }
+            false if !user.may(Deed::Show, "") => Err(match session.is_implicit() {
+                true => no_implicit(session),
+                false => no_session(session),
+            }),
             false => Err(refuse(
                 Word::Denied,
                 format!(
-                    "user {} may not {what} session {session} of another user; the right * : admin is missing",
+                    "user {} may not end session {session} of another user; the right * : admin is missing",
                     user.name()
                 ),
             )),

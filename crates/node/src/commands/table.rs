@@ -2,6 +2,7 @@
 
 use testigo_core::{Refusal, Word};
 
+use super::redis;
 use super::routes::Route;
 use super::unit::ends_unit;
 use crate::house::{ActsFor, ClientId, House};
@@ -224,6 +225,9 @@ fn find(name: &[u8]) -> Option<&'static CommandRow> {
 
 fn unknown(name: &[u8]) -> Refusal {
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
+    if let Some(instead) = redis::instead(&name) {
+        return bad_arg(format!("unknown command '{name}'; {instead}"));
+    }
     // A shorter one is a Redis command rather than a typo: GET does not mean GATE.
     let near = COMMANDS.iter().filter(|_| name.len() > 3);
     let hint = did_you_mean(&name, near.map(|row| row.name));

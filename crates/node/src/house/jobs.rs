@@ -69,7 +69,7 @@ impl House {
         };
         is_for(role, user, &presented)?;
         let limit = role.limit;
-        let session = self.session_of(id)?;
+        let session = self.any_session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
             && !self.services.jobs_held(session).is_empty()
         {

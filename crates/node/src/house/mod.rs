@@ -88,6 +88,7 @@ pub(crate) use jobs::{Presented, checked_body};
 use member::Member;
 pub(crate) use owners::SeenSessions;
 pub(crate) use pools::taken_slots_reply;
+pub(crate) use present::there;
 pub use receipts::Holding;
 use receipts::Receipts;
 pub(crate) use receipts::{Form, Resuming, Wanted};

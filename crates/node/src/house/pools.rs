@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use testigo_core::pool::{PoolAnswer, PoolTake, SlotTaken};
-use testigo_core::{Change, Fence, Name, Refusal, SessionId, Ticket, WaitEnd, Word};
+use testigo_core::{Change, Fence, Name, Refusal, SessionId, Ticket, WaitEnd};
 
 use super::client::{ActsFor, ClientId};
+use super::present::{has_ended, there};
 use super::{Answers, House, Waiter, fence_reply};
 use crate::completion::Completion;
-use crate::wire::{Reply, refuse};
+use crate::wire::Reply;
 
 impl House {
     /// Hands what the members of pools say to the log or the group, and answers takes that have waited.
@@ -104,14 +105,10 @@ impl House {
 
     /// The session for which a connection takes and gives slots. It needs no lease and no place in the books.
     pub(crate) fn slots_session(&self, id: ClientId) -> Result<SessionId, Refusal> {
-        let Some(client) = self.connections.client(id) else {
-            return Err(refuse(Word::Unavailable, "the connection is closed"));
-        };
+        let client = there(self.connections.client(id))?;
+        client.opened_first()?;
         match client.acts_for {
-            ActsFor::Ended(session) => Err(refuse(
-                Word::Stale,
-                format!("session {session} has ended; SESSION CLOSE, OPEN or RESUME goes on"),
-            )),
+            ActsFor::Ended(session) => Err(has_ended(session)),
             _ => Ok(self.identity(id)),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use testigo_core::{Answer, Command, Refusal, SessionId, Settled, Ticket, Word};
 
 use super::client::{ActsFor, ClientId};
+use super::present::{has_ended, there};
 use super::{Blocked, House, Waiter};
 use crate::completion::Completion;
 use crate::mailbox::{Mailbox, SessionEvent};
@@ -21,21 +22,19 @@ pub(crate) enum Seat {
 }
 
 impl House {
-    /// A connection's session. Its implicit one begins when it is first needed.
+    /// A connection's session. Its implicit one begins when it is first needed, if its user may have one.
     pub(crate) fn session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
-        let Some(client) = self.connections.client(id) else {
-            return Err(refuse(Word::Unavailable, "the connection is closed"));
-        };
-        match client.acts_for {
+        there(self.connections.client(id))?.opened_first()?;
+        self.any_session_of(id)
+    }
+
+    /// Like [`House::session_of`], where a hold that the session has lost is noticed in any case: a job is named with its attempt.
+    pub(crate) fn any_session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
+        match there(self.connections.client(id))?.acts_for {
             ActsFor::Opened(session) | ActsFor::Implicit(session) | ActsFor::Guest(session) => {
                 return Ok(session);
             }
-            ActsFor::Ended(session) => {
-                return Err(refuse(
-                    Word::Stale,
-                    format!("session {session} has ended; SESSION CLOSE, OPEN or RESUME goes on"),
-                ));
-            }
+            ActsFor::Ended(session) => return Err(has_ended(session)),
             ActsFor::Nobody => {}
         }
         let session = self.implicit_of(id);

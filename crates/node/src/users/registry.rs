@@ -29,6 +29,8 @@ pub(crate) struct Guests<'a> {
     pub(crate) users: &'a [User],
     /// Whether the default user, or everybody if there are no users, must `PRESENT` before working on flows.
     pub(crate) present_first: bool,
+    /// Whether the same must open a session before they hold anything.
+    pub(crate) session_first: bool,
 }
 
 #[derive(Debug)]
@@ -188,8 +190,12 @@ impl List {
             password,
             users,
             present_first,
+            session_first,
         } = guests;
-        let default = |secret| User::default_user(secret).presents_first(*present_first);
+        let default = |secret| {
+            let user = User::default_user(secret).presents_first(*present_first);
+            user.opens_first(*session_first)
+        };
         let open = password.is_none() && users.is_empty();
         let mut all: Vec<User> = users.to_vec();
         all.extend(password.map(|secret| default(Some(secret.clone()))));
@@ -241,7 +247,7 @@ mod tests {
         Guests {
             password: Some(password),
             users,
-            present_first: false,
+            ..Guests::default()
         }
     }
 

@@ -12,6 +12,7 @@ pub struct User {
     pub(super) secret: Option<Secret>,
     rights: Rights,
     present_first: bool,
+    session_first: bool,
 }
 
 /// A name that no user can have.
@@ -35,6 +36,7 @@ impl User {
                 secret: Some(secret),
                 rights,
                 present_first: false,
+                session_first: false,
             }),
             false => Err(UserError(name.chars().take(100).collect())),
         }
@@ -47,6 +49,7 @@ impl User {
             secret,
             rights: Rights::all(),
             present_first: false,
+            session_first: false,
         }
     }
 
@@ -60,6 +63,19 @@ impl User {
     /// See [`User::presents_first`].
     pub(crate) fn must_present(&self) -> bool {
         self.present_first
+    }
+
+    /// The same user; sets whether its connections must open or resume a session before they hold anything, or ask whether all
+    /// is well. A client library that reconnects by itself would go on in a new implicit session, and what the earlier
+    /// connection held is gone.
+    pub fn opens_first(mut self, first: bool) -> User {
+        self.session_first = first;
+        self
+    }
+
+    /// See [`User::opens_first`].
+    pub(crate) fn must_open(&self) -> bool {
+        self.session_first
     }
 
     /// Its name.

@@ -153,7 +153,7 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<QueueId, Refusal> {
-        let session = self.session_of(id)?;
+        let session = self.any_session_of(id)?;
         let held = self.ask(session, &Command::CheckJob(Taken { job, attempt }));
         match self.replicated().job(job) {
             Ok(job) if held.is_ok() => Ok(job.queue),
@@ -165,7 +165,7 @@ impl House {
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
-        let session = self.session_of(id)?;
+        let session = self.any_session_of(id)?;
         match self.ask(session, &Command::Settle(Taken { job, attempt }))? {
             Answer::Settling { held_ms } => Ok(held_ms),
             other => unreachable!("a settle was answered {other:?}"),

@@ -9,7 +9,7 @@ use testigo_core::{Command, Refusal, SessionId, Taken, Word};
 use super::{CALL_MS_MAX, Call, Errand, LOOK_MS_MAX, RETRY_MS, Replied, Sent};
 use crate::commands::{Answered, Effect, Known, Merge, Outcome, Route};
 use crate::house::letters::Letter;
-use crate::house::{Blocked, ClientId, House, Step};
+use crate::house::{Blocked, ClientId, House, Step, there};
 use crate::wire::{KeptCommand, Protocol, RawCommand, Reply, Words, encode, refuse};
 
 impl House {
@@ -33,20 +33,21 @@ impl House {
         match &route {
             Route::All(merge, _) if merge.names_missing() => due = self.now + LOOK_MS_MAX,
             Route::Take(_) => {
-                self.session_of(id)?;
+                there(self.connections.client(id))?.may_take_jobs()?;
+                self.any_session_of(id)?;
                 waits = true;
                 let wait_ms = wait_ms(line.words()).unwrap_or(0);
                 due = due.saturating_add(wait_ms);
             }
             Route::Unit(_) => {
-                self.session_of(id)?;
+                self.any_session_of(id)?;
                 line.words().end()?;
                 let client = self.connections.client_mut(id);
                 let collected = client.and_then(|client| client.unit.take());
                 unit = collected.map(|unit| unit.into_steps()).transpose()?;
             }
             Route::Owner(_, Effect::Changes) if is_job(line) => {
-                self.session_of(id)?;
+                self.any_session_of(id)?;
                 self.give_up_first(id, line.words());
             }
             _ => {}
