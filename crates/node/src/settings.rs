@@ -108,6 +108,9 @@ const LIMITS: &[(&str, Field)] = &[
         Slot::Count(&mut c.limits.waiters_per_gate)
     }),
     ("holds", |c| Slot::Count(&mut c.limits.holds)),
+    ("deadlock_steps", |c| {
+        Slot::Count(&mut c.limits.deadlock_steps)
+    }),
     ("once_keys", |c| Slot::Count(&mut c.limits.once_keys)),
     ("ttl_ms_default", |c| {
         Slot::Millis(&mut c.limits.ttl_ms_default)
