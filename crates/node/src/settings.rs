@@ -142,6 +142,13 @@ const LIMITS: &[(&str, Field)] = &[
         Slot::Count(&mut c.wire.changes_under_way)
     }),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
+    ("patterns", |c| Slot::Count(&mut c.wire.patterns)),
+    ("subscriptions_total", |c| {
+        Slot::Count(&mut c.wire.subscriptions_total)
+    }),
+    ("pattern_bytes_total", |c| {
+        Slot::Count(&mut c.wire.pattern_bytes_total)
+    }),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
     ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),
     ("password_delay_ms", |c| {
