@@ -103,6 +103,9 @@ pub struct CycleLink {
     pub blocker_holds: bool,
 }
 
+/// Links of a cycle that the sentence of a refusal names.
+const CYCLE_NAMED: usize = 64;
+
 impl Refusal {
     pub(crate) fn new(word: Word, sentence: impl Into<String>) -> Refusal {
         Refusal {
@@ -114,7 +117,15 @@ impl Refusal {
 
     pub(crate) fn deadlock(cycle: Vec<CycleLink>) -> Refusal {
         let mut sentence = String::from("nobody could end this wait: ");
+        let left_out = cycle.len().saturating_sub(CYCLE_NAMED);
         for (at, link) in cycle.iter().enumerate() {
+            // Of a long cycle the first ones are named, and the last one.
+            if left_out > 0 && (CYCLE_NAMED - 1..cycle.len() - 1).contains(&at) {
+                if at == CYCLE_NAMED - 1 {
+                    sentence.push_str(&format!("; {left_out} more in the same way"));
+                }
+                continue;
+            }
             let next = &cycle[(at + 1) % cycle.len()];
             if at > 0 {
                 sentence.push_str("; ");

@@ -101,6 +101,7 @@ mod replicated;
 mod session;
 mod timer;
 mod wait;
+mod worklist;
 
 pub use branch::{Counts, Forecast, Parcel, Plan, Visit, forecast};
 pub use codec::{OwnedCommand, decode, encode};

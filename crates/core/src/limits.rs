@@ -59,6 +59,8 @@ pub struct Limits {
     pub job_bytes: u64,
     /// Queues that one take may name.
     pub take_queues: usize,
+    /// Holders and waiters that are looked at to tell whether a wait could end. A wait that needs more is refused.
+    pub deadlock_steps: usize,
 }
 
 /// The limits that decide the outcome of a log entry. They are part of the replicated half, the same on every node, and only
@@ -183,6 +185,7 @@ impl Default for Limits {
             jobs: 10_000_000,
             job_bytes: 2 << 30,
             take_queues: 64,
+            deadlock_steps: 200_000,
         }
     }
 }

@@ -169,6 +169,11 @@ impl Config {
             ("sessions", mine.sessions as u64, most.sessions as u64),
             ("waiters", mine.waiters as u64, most.waiters as u64),
             ("holds", mine.holds as u64, most.holds as u64),
+            (
+                "deadlock_steps",
+                mine.deadlock_steps as u64,
+                most.deadlock_steps as u64,
+            ),
             ("once_keys", mine.once_keys as u64, most.once_keys as u64),
             ("ttl_ms_default", mine.ttl_ms_default, mine.ttl_ms_max),
             ("ttl_ms_max", mine.ttl_ms_max, most.ttl_ms_max),

@@ -1,12 +1,12 @@
 //! A socket with its input and output.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 
-use bytes::{Buf, BytesMut};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
 use crate::house::ClientId;
+use crate::output::{Amount, Output};
 use crate::tls::Sealed;
 use crate::unfinished::Kept;
 use crate::wire::Progress;
@@ -32,9 +32,7 @@ pub(crate) struct Connection {
     pub(crate) kept: Kept,
     /// Whether its user was known at the last command.
     pub(crate) is_user: bool,
-    pub(crate) output: BytesMut,
-    /// How many bytes of the output's memory were sent.
-    sent: usize,
+    pub(crate) output: Output,
     /// Whether there may be more to read.
     pub(crate) readable: bool,
     /// Whether the peer has said that it sends nothing more.
@@ -42,7 +40,7 @@ pub(crate) struct Connection {
     /// Whether its commands wait until it has read its answers.
     pub(crate) paused: bool,
     /// The amount of output that the house was last told.
-    pub(crate) told: usize,
+    pub(crate) told: Amount,
     /// To be closed after everything is sent.
     pub(crate) leaving: bool,
     /// To be closed at once.
@@ -78,11 +76,20 @@ impl Stream {
         }
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// Takes the beginning of these, one after the other.
+    pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Sealed(sealed) => sealed.write(bytes),
+            Stream::Tcp(stream) => stream.write_vectored(slices),
+            Stream::Unix(stream) => stream.write_vectored(slices),
+            Stream::Sealed(sealed) => sealed.write(slices),
+        }
+    }
+
+    /// Bytes that were accepted and not sent yet.
+    fn unsent(&self) -> usize {
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => 0,
+            Stream::Sealed(sealed) => sealed.unsent(),
         }
     }
 
@@ -125,12 +132,11 @@ impl Connection {
             progress: Progress::default(),
             kept: Kept::default(),
             is_user,
-            output: BytesMut::new(),
-            sent: 0,
+            output: Output::default(),
             readable: false,
             read_closed: false,
             paused: false,
-            told: 0,
+            told: Amount::default(),
             leaving: false,
             overrun: false,
         }
@@ -139,14 +145,12 @@ impl Connection {
     /// Writes as much of the output as the socket takes.
     pub(crate) fn write(&mut self) -> Written {
         while !self.output.is_empty() {
-            match self.stream.write(&self.output) {
+            let (slices, count) = self.output.slices();
+            match self.stream.write(&slices[..count]) {
                 Ok(0) => return Written::Gone,
-                Ok(written) => {
-                    self.output.advance(written);
-                    self.sent += written;
-                }
+                Ok(written) => self.output.advance(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.give_back_sent();
+                    self.output.give_back_sent();
                     return Written::Some;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -158,21 +162,16 @@ impl Connection {
             Ok(false) => return Written::Some,
             Err(_) => return Written::Gone,
         }
-        self.sent = 0;
-        // Clearing makes room again that advancing has used up; a large buffer is not kept.
-        match self.output.capacity() > KEPT_BYTES {
-            true => self.output = BytesMut::new(),
-            false => self.output.clear(),
-        }
+        self.output.clear();
         Written::All
     }
 
-    /// As soon as most of a slow reader's output is sent, releases the memory of that part.
-    fn give_back_sent(&mut self) {
-        if self.sent > KEPT_BYTES.max(self.output.len()) {
-            self.output = BytesMut::from(&self.output[..]);
-            self.sent = 0;
-        }
+    /// What the peer has not been sent yet, encrypted or not.
+    pub(crate) fn unwritten(&self) -> Amount {
+        let (mut amount, sealed) = (self.output.amount(), self.stream.unsent());
+        amount.all += sealed;
+        amount.own += sealed;
+        amount
     }
 
     /// After some input was served, decides whether to keep the memory of the rest.
@@ -185,5 +184,5 @@ impl Connection {
     }
 }
 
-/// An output buffer larger than this is released when it is empty.
+/// More memory than this is not kept for little input.
 const KEPT_BYTES: usize = 64 << 10;

@@ -43,6 +43,7 @@ mod mailbox;
 mod near;
 mod node;
 mod open;
+mod output;
 mod peers;
 mod pipe;
 mod random;

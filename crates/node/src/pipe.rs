@@ -6,11 +6,11 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::{Buf, BytesMut};
 use testigo_core::{Refusal, Word};
 
 use crate::house::{ClientId, House, Outlet};
 use crate::node::Node;
+use crate::output::Output;
 use crate::serve::serve;
 use crate::shared::Shared;
 use crate::users::User;
@@ -43,7 +43,7 @@ struct State {
     input: Vec<u8>,
     /// How far its first command was read.
     progress: Progress,
-    output: BytesMut,
+    output: Output,
     closed: bool,
     /// Whether commands wait until the answers before them are read.
     paused: bool,
@@ -154,9 +154,7 @@ impl Pipe {
             state.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let count = state.output.len().min(into.len());
-        into[..count].copy_from_slice(&state.output[..count]);
-        state.output.advance(count);
+        let count = state.output.read(into);
         let paused = state.paused && state.output.is_empty();
         drop(state);
         if paused {
@@ -195,7 +193,7 @@ impl House {
         let mut state = end.lock();
         let mut input = std::mem::take(&mut state.input);
         let mut progress = state.progress;
-        let unread = state.output.len();
+        let unread = state.output.amount().all;
         drop(state);
         if let Some(client) = self.connections.client_mut(id) {
             client.unwritten = unread;
@@ -221,7 +219,9 @@ impl House {
         let Some(client) = self.connections.client_mut(id) else {
             return;
         };
-        client.unwritten = state.output.len();
+        client.unwritten = state.output.amount().all;
+        // From here on the program keeps them.
+        client.lent.clear();
         let leaving = client.leaving;
         state.closed |= leaving;
         if !state.output.is_empty() || state.closed {

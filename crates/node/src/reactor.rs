@@ -456,16 +456,16 @@ impl Reactor {
 
     fn write(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
-        let before = connection.output.len();
+        let before = connection.unwritten();
         let written = connection.write();
         let over = connection.overrun || written == Written::All && connection.leaving;
         if written == Written::Gone || over {
             return self.close(key);
         }
         // The house counts a connection's unread output against its limits.
-        let unwritten = connection.output.len();
+        let unwritten = connection.unwritten();
         let go_on = written == Written::All && std::mem::take(&mut connection.paused);
-        if connection.told == unwritten && !go_on {
+        if connection.told == unwritten && before.lent == 0 && !go_on {
             return;
         }
         connection.told = unwritten;
@@ -473,7 +473,7 @@ impl Reactor {
         let mut house = self.shared.house();
         house
             .connections
-            .note_unwritten(id, unwritten, unwritten < before);
+            .note_unwritten(id, unwritten, unwritten.all < before.all);
         if go_on {
             house.connections.let_go_on(id);
         }

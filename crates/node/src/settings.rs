@@ -113,6 +113,9 @@ const LIMITS: &[(&str, Field)] = &[
         Slot::Count(&mut c.limits.waiters_per_gate)
     }),
     ("holds", |c| Slot::Count(&mut c.limits.holds)),
+    ("deadlock_steps", |c| {
+        Slot::Count(&mut c.limits.deadlock_steps)
+    }),
     ("once_keys", |c| Slot::Count(&mut c.limits.once_keys)),
     ("ttl_ms_default", |c| {
         Slot::Millis(&mut c.limits.ttl_ms_default)
@@ -144,6 +147,13 @@ const LIMITS: &[(&str, Field)] = &[
         Slot::Count(&mut c.wire.changes_under_way)
     }),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
+    ("patterns", |c| Slot::Count(&mut c.wire.patterns)),
+    ("subscriptions_total", |c| {
+        Slot::Count(&mut c.wire.subscriptions_total)
+    }),
+    ("pattern_bytes_total", |c| {
+        Slot::Count(&mut c.wire.pattern_bytes_total)
+    }),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
     ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),
     ("password_delay_ms", |c| {

@@ -1,7 +1,7 @@
 //! TLS at both front doors: the certificate and key that a node shows, and an encrypted connection. The handshake and the
 //! records are rustls' state machine, fed here from a socket that may have nothing to read or no room to write.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -108,13 +108,19 @@ pub(crate) fn bad(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
 pub(crate) struct Sealed {
     pub(crate) socket: TcpStream,
     tls: ServerConnection,
+    /// At most so many bytes were accepted and not sent yet.
+    unsent: usize,
 }
 
 impl Sealed {
     pub(crate) fn new(socket: TcpStream, config: Arc<ServerConfig>) -> io::Result<Sealed> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(UNSENT_BYTES_MAX));
-        Ok(Sealed { socket, tls })
+        Ok(Sealed {
+            socket,
+            tls,
+            unsent: 0,
+        })
     }
 
     /// Reads plain bytes; 0 when the peer has ended. Continues the handshake, if that is what there is to do.
@@ -137,11 +143,12 @@ impl Sealed {
     }
 
     /// Takes plain bytes, as many as there is room for.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         if !self.send()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let taken = self.tls.writer().write(bytes)?;
+        let taken = self.tls.writer().write_vectored(slices)?;
+        self.unsent += taken;
         self.send()?;
         match taken {
             0 => Err(io::ErrorKind::WouldBlock.into()),
@@ -160,7 +167,13 @@ impl Sealed {
                 Err(error) => return Err(error),
             }
         }
+        self.unsent = 0;
         Ok(true)
+    }
+
+    /// Bytes that were accepted and not sent yet, at most.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent
     }
 
     pub(crate) fn has_unsent(&self) -> bool {

@@ -191,3 +191,36 @@ fn unread_answers_together_are_bounded() {
     drop(deaf);
     until(&mut eye, |status| status.at("unread_bytes").int() == 0);
 }
+
+/// A listener that does not read is closed, and those who read hear every message.
+#[test]
+fn a_listener_that_does_not_read_is_closed_for_the_others() {
+    let house = House::with(|config| config.wire.output_bytes_total = 2 << 20);
+    let [mut eye, mut sender, mut reader] = [(); 3].map(|()| house.client());
+    sender.call(&["SESSION", "OPEN"]);
+    sender.call(&["GROUP", "JOIN", "g"]);
+    let mut deaf = house.client();
+    for listener in [&mut reader, &mut deaf] {
+        listener.call(&["SUBSCRIBE", "group:g"]);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    for number in 1.. {
+        let body = format!("{number:0>60000}");
+        sender.call(&["GROUP", "SEND", "g", &body]);
+        let told = reader.read();
+        let Value::Text(line) = &told.list()[2] else {
+            panic!("{told}");
+        };
+        assert!(line.ends_with(&format!(" {body}")), "message {number}");
+        let status = eye.call(&["STATUS"]);
+        assert!(status.at("unread_bytes").int() <= 2 << 20, "{status}");
+        assert_eq!(status.at("closed_output_ever").int(), 0);
+        if status.at("closed_output_total_ever").int() == 1 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it is not closed: {status}");
+    }
+    until(&mut eye, |status| status.at("unread_bytes").int() == 0);
+    let status = eye.call(&["STATUS"]);
+    assert_eq!(status.at("subscriptions").int(), 1);
+}

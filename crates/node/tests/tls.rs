@@ -367,3 +367,79 @@ fn a_reload_shows_another_certificate_or_changes_nothing() {
     assert_eq!(say(&mut http, health, 15), "HTTP/1.1 200 OK");
     assert_eq!(say(&mut before, "PING\r\n", 7), "+PONG\r\n");
 }
+
+/// What is lent to many connections reaches sealed ones whole, and a sealed one that does not read is closed like any other.
+#[test]
+fn messages_to_many_travel_sealed() {
+    let house = House::open(|config, _| config.wire.output_bytes_total = 2 << 20);
+    let connect = || house.connect(house.resp(), false);
+    let [mut sender, mut reader, mut deaf] = [(); 3].map(|()| connect());
+    let line = |stream: &mut Sealed| {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap()
+    };
+    for command in ["SESSION OPEN", "GROUP JOIN g"] {
+        sender
+            .write_all(format!("{command}\r\n").as_bytes())
+            .unwrap();
+        let head = line(&mut sender);
+        let lines = match head.strip_prefix('*') {
+            Some(count) => count.trim().parse().unwrap(),
+            None => usize::from(head.starts_with('$')),
+        };
+        for _ in 0..lines {
+            if line(&mut sender).starts_with('$') {
+                line(&mut sender);
+            }
+        }
+    }
+    for listener in [&mut reader, &mut deaf] {
+        let confirmed = "*3\r\n$9\r\nsubscribe\r\n$7\r\ngroup:g\r\n:1\r\n";
+        let answer = say(listener, "SUBSCRIBE group:g\r\n", confirmed.len());
+        assert_eq!(answer, confirmed);
+    }
+    // The sockets' own buffers take the first of them.
+    let head = "*3\r\n$7\r\nmessage\r\n$7\r\ngroup:g\r\n";
+    for number in 1..=400 {
+        let body = format!("{number:0>60000}");
+        sender
+            .write_all(format!("GROUP SEND g {body}\r\n").as_bytes())
+            .unwrap();
+        assert!(line(&mut sender).starts_with(':'));
+        let mut told = vec![0; head.len()];
+        reader.read_exact(&mut told).unwrap();
+        assert_eq!(String::from_utf8(told).unwrap(), head);
+        let bytes = line(&mut reader);
+        let bytes: usize = bytes.trim().trim_start_matches('$').parse().unwrap();
+        let mut text = vec![0; bytes + 2];
+        reader.read_exact(&mut text).unwrap();
+        assert!(
+            text.ends_with(format!(" {body}\r\n").as_bytes()),
+            "message {number}"
+        );
+    }
+    let status = |sender: &mut Sealed| {
+        sender.write_all(b"STATUS\r\n").unwrap();
+        let count: usize = line(sender).trim().trim_start_matches('*').parse().unwrap();
+        let mut texts = Vec::new();
+        for _ in 0..count {
+            let value = line(sender);
+            texts.push(match value.starts_with('$') {
+                true => line(sender),
+                false => value,
+            });
+        }
+        let at = texts
+            .iter()
+            .position(|text| text == "closed_output_total_ever\r\n");
+        texts[at.unwrap() + 1].clone()
+    };
+    assert_eq!(status(&mut sender), ":1\r\n");
+    let mut rest = Vec::new();
+    assert!(deaf.read_to_end(&mut rest).is_err() || rest.len() < 400 * 60_000);
+}

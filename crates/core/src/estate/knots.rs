@@ -9,7 +9,8 @@
 //! Among those that remain, a *knot* is a smallest set that waits for nobody outside of it. The others only wait for a knot;
 //! refusing one of them would help nobody.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::seen::{GateSeen, Insider, Queued, SessionSeen};
 use crate::error::CycleLink;
@@ -18,6 +19,7 @@ use crate::gate::{Mode, Occupancy, PresentRoom, Rule};
 use crate::name::Name;
 use crate::ownership::{Index, Number};
 use crate::session::SessionId;
+use crate::worklist::Worklist;
 
 /// What a walk has seen.
 #[derive(Debug, Default)]
@@ -73,19 +75,17 @@ impl Sight {
     /// All knots.
     pub(super) fn knots(&self) -> Vec<Knot> {
         let stuck = self.untie(self.blocked());
-        let ways: BTreeMap<SessionId, Stuck> = stuck
+        let people: Vec<SessionId> = stuck.iter().copied().collect();
+        let ways: Vec<Vec<usize>> = people
             .iter()
-            .map(|session| (*session, self.reached(*session, &stuck)))
+            .map(|session| {
+                let blockers = self.blockers(*session, &stuck).into_iter();
+                let places = blockers.map(|(blocker, _)| people.binary_search(&blocker));
+                places.flatten().collect()
+            })
             .collect();
-        let mut knots: Vec<Stuck> = Vec::new();
-        for (session, reached) in &ways {
-            let back = |other: &SessionId| ways[other].contains(session);
-            let closed = reached.contains(session) && reached.iter().all(back);
-            if closed && !knots.contains(reached) {
-                knots.push(reached.clone());
-            }
-        }
-        let knots = knots.into_iter();
+        let knots = closed_circles(&ways).into_iter();
+        let knots = knots.map(|places| places.into_iter().map(|at| people[at]).collect());
         knots.filter_map(|members| self.knot(members)).collect()
     }
 
@@ -106,18 +106,23 @@ impl Sight {
 
     /// Lets in every session that can be let in, until no other can.
     fn untie(&self, mut stuck: Stuck) -> Stuck {
-        loop {
-            let before = stuck.len();
-            for gate in self.gates.values() {
-                self.untie_at(gate, &mut stuck);
-            }
-            if stuck.len() == before {
-                return stuck;
+        let gates: Vec<&GateSeen> = self.gates.values().collect();
+        let mut worklist = Worklist::backwards(gates.len());
+        while let Some(at) = worklist.take() {
+            // Whoever gets in leaves its gates, where others may get in then.
+            for session in self.untie_at(gates[at], &mut stuck) {
+                let known = &self.sessions[&session];
+                let held = known.holds.iter().map(|(gate, _)| gate);
+                for left in known.waits.values().chain(held) {
+                    let at = gates.binary_search_by_key(&left, |gate| &gate.gate);
+                    at.into_iter().for_each(|at| worklist.put(at));
+                }
             }
         }
+        stuck
     }
 
-    fn untie_at(&self, gate: &GateSeen, stuck: &mut Stuck) {
+    fn untie_at(&self, gate: &GateSeen, stuck: &mut Stuck) -> Stuck {
         let mut freed = Stuck::new();
         let mut occupancy = self.occupancy(gate, stuck);
         for queued in self.queue(gate, stuck) {
@@ -132,6 +137,7 @@ impl Sight {
             }
         }
         stuck.retain(|session| !freed.contains(session));
+        freed
     }
 
     /// The stuck sessions inside a gate, as their homes confirm.
@@ -219,19 +225,6 @@ impl Sight {
         blockers
     }
 
-    /// Every session that a session waits for, directly or indirectly.
-    fn reached(&self, session: SessionId, stuck: &Stuck) -> Stuck {
-        let (mut reached, mut next) = (Stuck::new(), vec![session]);
-        while let Some(at) = next.pop() {
-            for (blocker, _) in self.blockers(at, stuck) {
-                if reached.insert(blocker) {
-                    next.push(blocker);
-                }
-            }
-        }
-        reached
-    }
-
     fn knot(&self, members: Stuck) -> Option<Knot> {
         // Whatever all others do, these stay stuck.
         if self.untie(members.clone()) != members {
@@ -258,9 +251,10 @@ impl Sight {
         };
         // A session that is inside nothing has nothing to give back. If no single one lets another one in, several will be
         // refused in turn.
-        let youngest = |session: &&SessionId| (self.sessions[session].began, **session);
-        let helpful = inside.iter().filter(frees).max_by_key(youngest);
-        let victim = *helpful.or_else(|| inside.iter().max_by_key(youngest))?;
+        let mut youngest: Vec<&SessionId> = inside.iter().collect();
+        youngest.sort_by_key(|session| Reverse((self.sessions[session].began, **session)));
+        let mut candidates = youngest.iter().copied();
+        let victim = *candidates.find(frees).or(youngest.first().copied())?;
         Some(Knot {
             ask: *self.sessions[&victim].waits.keys().next()?,
             cycle: self.cycle(victim, &members),
@@ -272,22 +266,75 @@ impl Sight {
 
     /// The shortest way from a session back to itself.
     fn cycle(&self, session: SessionId, members: &Stuck) -> Vec<CycleLink> {
-        let mut seen = Stuck::new();
-        let mut ways = VecDeque::from([(session, Vec::new())]);
-        while let Some((at, way)) = ways.pop_front() {
-            for (blocker, link) in self.blockers(at, members) {
-                let mut way: Vec<CycleLink> = way.clone();
-                way.push(link);
+        let mut came: BTreeMap<SessionId, CycleLink> = BTreeMap::new();
+        let mut reached = vec![session];
+        let mut at = 0;
+        while let Some(&from) = reached.get(at) {
+            at += 1;
+            for (blocker, link) in self.blockers(from, members) {
                 if blocker == session {
+                    let back = |link: &CycleLink| came.get(&link.session).cloned();
+                    let mut way: Vec<CycleLink> = std::iter::successors(Some(link), back).collect();
+                    way.reverse();
                     return way;
                 }
-                if seen.insert(blocker) {
-                    ways.push_back((blocker, way));
-                }
+                came.entry(blocker).or_insert_with(|| {
+                    reached.push(blocker);
+                    link
+                });
             }
         }
         Vec::new()
     }
+}
+
+/// The smallest sets out of which no way leads, by their least member, after Tarjan: one pass over all ways.
+fn closed_circles(ways: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut number: Vec<Option<usize>> = vec![None; ways.len()];
+    let mut lowest = vec![0; ways.len()];
+    let mut leads_out = vec![false; ways.len()];
+    // Those that have a number and no set yet.
+    let (mut open, mut is_open) = (Vec::new(), vec![false; ways.len()]);
+    let mut numbers = 0..;
+    let mut closed = Vec::new();
+    for begin in 0..ways.len() {
+        let mut path = vec![(begin, 0)];
+        while let Some((at, next)) = path.pop() {
+            let own = *number[at].get_or_insert_with(|| {
+                (lowest[at], is_open[at]) = (numbers.start, true);
+                open.push(at);
+                numbers.next().unwrap_or(usize::MAX)
+            });
+            if let Some(&to) = ways[at].get(next) {
+                path.push((at, next + 1));
+                match number[to] {
+                    None => path.push((to, 0)),
+                    Some(other) if is_open[to] => lowest[at] = lowest[at].min(other),
+                    Some(_) => leads_out[at] = true,
+                }
+                continue;
+            }
+            let is_whole = lowest[at] == own && is_open[at];
+            if is_whole {
+                let first = open.iter().rposition(|other| *other == at).unwrap_or(0);
+                let mut members = open.split_off(first);
+                members.iter().for_each(|member| is_open[*member] = false);
+                let is_closed = !members.iter().any(|member| leads_out[*member]);
+                if is_closed && members.iter().any(|member| !ways[*member].is_empty()) {
+                    members.sort_unstable();
+                    closed.push(members);
+                }
+            }
+            if let Some((before, _)) = path.last() {
+                match is_open[at] {
+                    true => lowest[*before] = lowest[*before].min(lowest[at]),
+                    false => leads_out[*before] = true,
+                }
+            }
+        }
+    }
+    closed.sort();
+    closed
 }
 
 fn of_other_room(queued: &Queued, room: &Name) -> bool {

@@ -46,6 +46,7 @@ pub use rule::{Order, Rule};
 pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
 pub use spread::{BranchView, TurnView};
 pub use takes::Stands;
+pub use walks::CYCLE_SESSIONS;
 
 use std::collections::{BTreeMap, BTreeSet};
 

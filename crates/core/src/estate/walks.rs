@@ -27,10 +27,14 @@ const PATIENCE_MS: u64 = 200;
 const PACE_MS: u64 = 500;
 /// A walk that takes longer is given up.
 const WALK_MS_MAX: u64 = 5_000;
-/// Cap on sessions of a home that begin one walk; the others are next.
+/// Cap on sessions of a home that begin one walk; the others are next. After a walk that has reached one of the caps below,
+/// half as many begin the next one, down to a single session. So what others wait for hides no short cycle.
 const ROOTS_MAX: usize = 64;
 /// Cap on how often a walk follows what it has seen to further nodes, each time with at most one frame to every member.
 const STEPS_MAX: usize = 64;
+/// A cycle of so many sessions is found, each inside one gate and waiting for another: a walk from one of them takes two steps
+/// per session.
+pub const CYCLE_SESSIONS: usize = STEPS_MAX / 2;
 /// Caps on the gates, and on the holders and waiters, that are looked at. Sessions beyond them are assumed to give way
 /// eventually.
 const GATES_MAX: usize = 64;
@@ -52,6 +56,8 @@ pub(super) struct Walks {
     begun: u64,
     /// The last session that began a walk, where there are too many.
     last: Option<SessionId>,
+    /// How often the number of those that begin a walk was halved.
+    halved: u32,
 }
 
 #[derive(Debug)]
@@ -63,7 +69,11 @@ struct Walk {
     sessions: BTreeSet<OfSession>,
     /// Members that have not answered.
     missing: BTreeSet<Peer>,
+    /// The last of those that began it, if there are more.
+    last: Option<SessionId>,
     steps: usize,
+    /// Whether it has reached a cap.
+    cut: bool,
     /// What was found, during the second round.
     found: Option<Vec<Knot>>,
 }
@@ -83,6 +93,23 @@ impl Walks {
     pub(super) fn end(&mut self) {
         self.walk = None;
     }
+
+    fn roots_max(&self) -> usize {
+        (ROOTS_MAX >> self.halved).max(1)
+    }
+
+    /// A walk has seen all that it will see. If that was not everything, the same sessions walk again, fewer at a time.
+    fn has_seen(&mut self, last: Option<SessionId>, cut: bool) {
+        let alone = self.roots_max() == 1;
+        self.halved = match cut {
+            true if alone => self.halved,
+            true => self.halved + 1,
+            false => self.halved.saturating_sub(1),
+        };
+        if !cut || alone {
+            self.last = last;
+        }
+    }
 }
 
 impl Walk {
@@ -93,13 +120,15 @@ impl Walk {
             gates: BTreeSet::new(),
             sessions: BTreeSet::new(),
             missing: BTreeSet::new(),
+            last: None,
             steps: 0,
+            cut: false,
             found: None,
         }
     }
 
     /// The gates and sessions that it has heard of and not looked at.
-    fn beyond(&self) -> (Vec<AtGate>, Vec<OfSession>) {
+    fn beyond(&mut self) -> (Vec<AtGate>, Vec<OfSession>) {
         let (mut gates, mut sessions) = (BTreeMap::new(), BTreeSet::new());
         for (session, known) in &self.sight.sessions {
             let new = known
@@ -117,10 +146,11 @@ impl Walk {
             sessions.extend(gate.queue.iter().map(|queued| (queued.session, None)));
         }
         sessions.retain(|of| !self.sessions.contains(of));
-        let room = GATES_MAX.saturating_sub(self.gates.len());
-        let gates = gates.into_iter().take(room).collect();
-        let room = PEOPLE_MAX.saturating_sub(self.sessions.len());
-        (gates, sessions.into_iter().take(room).collect())
+        let gates_room = GATES_MAX.saturating_sub(self.gates.len());
+        let people_room = PEOPLE_MAX.saturating_sub(self.sessions.len());
+        self.cut |= gates.len() > gates_room || sessions.len() > people_room;
+        let gates = gates.into_iter().take(gates_room).collect();
+        (gates, sessions.into_iter().take(people_room).collect())
     }
 }
 
@@ -132,22 +162,29 @@ impl Estate {
             return;
         }
         self.walks.begun = self.now;
-        self.walks.end();
+        let late = self.walks.walk.take();
+        if let Some(late) = late.filter(|late| late.found.is_none()) {
+            self.walks.has_seen(late.last, true);
+        }
         let mut roots = self.table.blocked_until(self.now - PATIENCE_MS);
         roots.retain(|session| self.holds_anything(*session));
-        if roots.len() > ROOTS_MAX {
+        let roots_max = self.walks.roots_max();
+        let mut own_last = None;
+        if roots.len() > roots_max {
             let last = self.walks.last;
             let next = roots
                 .iter()
                 .filter(|root| last.is_none_or(|last| **root > last));
             let next: Vec<SessionId> = next.copied().collect();
-            roots = next.into_iter().chain(roots).take(ROOTS_MAX).collect();
-            self.walks.last = roots.last().copied();
+            let chosen: Vec<SessionId> = next.into_iter().chain(roots).take(roots_max).collect();
+            own_last = chosen.last().copied();
+            roots = chosen.into_iter().collect();
         }
         if roots.is_empty() {
             return;
         }
         let mut walk = Walk::of(self.next_look());
+        walk.last = own_last;
         let roots: Vec<OfSession> = roots.into_iter().map(|session| (session, None)).collect();
         self.look(replicated, &mut walk, Vec::new(), roots);
         self.go_round(replicated, walk, out);
@@ -170,13 +207,15 @@ impl Estate {
                 return;
             }
             // The second round looks only at what was found.
-            if walk.found.is_none() && walk.steps < STEPS_MAX {
+            if walk.found.is_none() {
                 let (gates, sessions) = walk.beyond();
-                if !(gates.is_empty() && sessions.is_empty()) {
+                let on = !(gates.is_empty() && sessions.is_empty());
+                if on && walk.steps < STEPS_MAX {
                     walk.steps += 1;
                     self.look(replicated, &mut walk, gates, sessions);
                     continue;
                 }
+                self.walks.has_seen(walk.last, walk.cut || on);
             }
             let knots = walk.sight.knots();
             let real = match walk.found.take() {

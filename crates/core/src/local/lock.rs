@@ -90,13 +90,16 @@ impl Local {
         let turn = match granting && self.turn_everywhere(now, w) {
             true => None,
             false => match self.deadlock(now, w) {
-                None if trying => return Ok(self.give_up(w, s, &terms)),
-                None => return Ok(self.wait(now, w, &terms, out)),
-                Some(knot) if granting && knot.only_dependents_ahead(self, now, w) => {
+                Ok(Some(knot)) if granting && knot.only_dependents_ahead(self, now, w) => {
                     Some(Turn::Dependents)
                 }
-                Some(_) if trying => return Ok(self.give_up(w, s, &terms)),
-                Some(knot) => {
+                _ if trying => return Ok(self.give_up(w, s, &terms)),
+                Ok(None) => return Ok(self.wait(now, w, &terms, out)),
+                Err(refusal) => {
+                    self.undo(w);
+                    return Err(refusal);
+                }
+                Ok(Some(knot)) => {
                     let refusal = Refusal::deadlock(knot.cycle(self, now, s));
                     self.counters.deadlocks += 1;
                     self.undo(w);
@@ -199,11 +202,12 @@ impl Local {
             return Ok(());
         };
         self.set_blocking(w, true);
-        if let Some(knot) = self.deadlock(now, w) {
-            let refusal = Refusal::deadlock(knot.cycle(self, now, s));
-            self.set_blocking(w, false);
-            return Err(refusal);
-        }
-        Ok(())
+        let refusal = match self.deadlock(now, w) {
+            Ok(None) => return Ok(()),
+            Ok(Some(knot)) => Refusal::deadlock(knot.cycle(self, now, s)),
+            Err(refusal) => refusal,
+        };
+        self.set_blocking(w, false);
+        Err(refusal)
     }
 }

@@ -146,6 +146,8 @@ pub struct Counters {
     pub waits_ended: u64,
     /// Requests refused because their wait could not have ended.
     pub deadlocks: u64,
+    /// Holders and waiters looked at to tell whether a wait could end.
+    pub deadlock_steps: u64,
     /// Leaders elected; each is a grant, too.
     pub terms: u64,
 }
@@ -417,6 +419,8 @@ impl Local {
     }
 }
 
+#[cfg(test)]
+mod deadlock_tests;
 #[cfg(test)]
 mod limit_tests;
 #[cfg(test)]

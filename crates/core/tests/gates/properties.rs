@@ -40,6 +40,12 @@ const FLOOR: u64 = (Number::FIRST.0 as u64) << Fence::COUNT_BITS;
 impl Pair {
     pub(super) fn new(seed: u64, door: Door) -> Pair {
         let mut random = Random::new(seed);
+        let gates = 1 + random.below(4);
+        Pair::of(random, seed, door, gates, 2)
+    }
+
+    /// With so many gates, and at least so many sessions.
+    fn of(mut random: Random, seed: u64, door: Door, gates: u64, sessions: u64) -> Pair {
         let limits = Limits::default();
         let mut replicated = Replicated::new(limits.clone());
         let view = replicated.view_alone(NodeId(1), Start(1), 0);
@@ -47,7 +53,7 @@ impl Pair {
         let mut monitors = Monitors::default();
         let mut definitions = Vec::new();
         let mut names = Vec::new();
-        for number in 0..1 + random.below(4) {
+        for number in 0..gates {
             let (gate, definition) = (name(number as usize), random.definition());
             monitors.define(gate.clone(), definition.clone());
             definitions.push(definition.clone());
@@ -61,7 +67,7 @@ impl Pair {
         }
         let mut local = Local::start(0, limits, seed, &replicated, None);
         local.observe(true);
-        let sessions = 2 + random.below(6) as usize;
+        let sessions = (sessions + random.below(6)) as usize;
         let mut pair = Pair {
             random,
             door,
@@ -440,7 +446,10 @@ fn fences(settled: &Settled) -> Vec<u64> {
 
 /// Runs one random schedule; a failure names the seed and shows the steps.
 fn run(seed: u64, steps: usize) -> Tally {
-    let mut pair = Pair::new(seed, Door::default());
+    play(seed, Pair::new(seed, Door::default()), steps)
+}
+
+fn play(seed: u64, mut pair: Pair, steps: usize) -> Tally {
     let definitions = format!("{:?}", pair.model.gates);
     let mut history: Vec<String> = Vec::new();
     for _ in 0..steps {
@@ -478,4 +487,20 @@ fn long_schedules_do_too() {
     for seed in 1_000_000..1_000_040 {
         run(seed, 3_000);
     }
+}
+
+/// More gates and sessions than elsewhere, so that waits depend on each other in longer ways.
+#[test]
+fn a_wait_is_refused_exactly_if_the_model_finds_nobody_who_could_end_it() {
+    let mut tally = Tally::default();
+    for seed in 2_000_000..2_001_500 {
+        let mut random = Random::new(seed);
+        let gates = 3 + random.below(5);
+        let pair = Pair::of(random, seed, Door::default(), gates, 6);
+        tally.add(play(seed, pair, 120));
+    }
+    assert!(
+        tally.deadlocks > 300 && tally.past_dependents > 300,
+        "{tally:?}"
+    );
 }

@@ -8,7 +8,7 @@ mod plots;
 mod random;
 mod town;
 
-use testigo_core::estate::Broken;
+use testigo_core::estate::{Broken, CYCLE_SESSIONS};
 use town::Tally;
 
 /// So many runs, or as a longer run says.
@@ -70,4 +70,19 @@ fn what_is_on_its_way_closes_no_circle() {
         let tally = plot(None).unwrap();
         assert!(tally.victims == 0 && tally.walked > 0, "{tally:?}");
     }
+}
+
+#[test]
+fn a_cycle_of_the_promised_length_is_found_from_one_session() {
+    let tally = plots::long_circle(CYCLE_SESSIONS).unwrap();
+    assert_eq!((tally.deadlocks, tally.by_walks), (1, 1), "{tally:?}");
+    // The promise says no less than is so.
+    let longer = plots::long_circle(CYCLE_SESSIONS + 1).unwrap_err();
+    assert!(longer.starts_with("nobody was refused"), "{longer}");
+}
+
+#[test]
+fn a_cycle_is_found_among_more_waits_than_a_walk_looks_at() {
+    let tally = plots::circle_in_a_crowd().unwrap();
+    assert_eq!((tally.deadlocks, tally.by_walks), (1, 1), "{tally:?}");
 }

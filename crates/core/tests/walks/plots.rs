@@ -264,3 +264,61 @@ pub(crate) fn late_release(broken: Option<Broken>) -> Result<Tally, String> {
         _ => Err("the release did not arrive".into()),
     }
 }
+
+/// A circle of so many people. The youngest, who is to be refused, is the only one at its home, so a walk from there has to
+/// go all the way round.
+pub(crate) fn long_circle(count: usize) -> Result<Tally, String> {
+    let mut town = Town::new(1, None);
+    town.found_ms = 4_000;
+    town.plain = true;
+    let gates: Vec<String> = (0..count)
+        .map(|at| town.make_gate(Rule::Mutex, at % NODES))
+        .collect();
+    town.pass(100)?;
+    let mut people: Vec<usize> = (1..count).map(|at| town.arrive(1 + at % 2)).collect();
+    town.make_gate(Rule::Permits(1), 0);
+    people.insert(0, town.arrive(0));
+    close(&mut town, &people, &gates)?;
+    town.pass(6_000)?;
+    Ok(town.tally)
+}
+
+/// A circle of two, at whose home many others wait, each for a gate of its own.
+pub(crate) fn circle_in_a_crowd() -> Result<Tally, String> {
+    let mut town = Town::new(2, None);
+    town.found_ms = 8_000;
+    let crowd: Vec<[String; 2]> = (0..100)
+        .map(|_| [1, 2].map(|owner| town.make_gate(Rule::Mutex, owner)))
+        .collect();
+    let gates = [1, 2].map(|owner| town.make_gate(Rule::Mutex, owner));
+    town.pass(200)?;
+    let keeper = town.arrive(1);
+    for [own, wanted] in &crowd {
+        let who = town.arrive(0);
+        town.lock(keeper, &[(wanted, Ask::Plain)], None)?;
+        town.lock(who, &[(own, Ask::Plain)], None)?;
+        town.pass(50)?;
+        town.lock(who, &[(wanted, Ask::Plain)], None)?;
+    }
+    let other = town.arrive(1);
+    town.make_gate(Rule::Permits(1), 0);
+    let people = [town.arrive(0), other];
+    close(&mut town, &people, &gates)?;
+    town.pass(10_000)?;
+    Ok(town.tally)
+}
+
+/// Each enters a gate, and asks for that of the next one.
+fn close(town: &mut Town, people: &[usize], gates: &[String]) -> Result<(), String> {
+    town.pass(200)?;
+    for (who, gate) in people.iter().zip(gates) {
+        town.lock(*who, &[(gate, Ask::Plain)], None)?;
+    }
+    town.pass(200)?;
+    for (at, who) in people.iter().enumerate() {
+        town.people[*who].last = true;
+        let next = &gates[(at + 1) % gates.len()];
+        town.lock(*who, &[(next, Ask::Plain)], None)?;
+    }
+    Ok(())
+}

@@ -96,6 +96,8 @@ pub(crate) struct Town {
     /// When each was last deadlocked.
     last: BTreeMap<SessionId, u64>,
     pub(crate) tally: Tally,
+    /// A deadlock is found so soon, where no link is slow.
+    pub(crate) found_ms: u64,
 }
 
 fn peer(at: usize) -> Peer {
@@ -127,6 +129,7 @@ impl Town {
             deadlock: None,
             last: BTreeMap::new(),
             tally: Tally::default(),
+            found_ms: FOUND_MS,
         };
         let members = (0..NODES).map(peer).collect();
         let view = Change::View {
@@ -382,7 +385,7 @@ impl Town {
             }
         };
         let found_ms = match self.slow_one_in {
-            u64::MAX => FOUND_MS,
+            u64::MAX => self.found_ms,
             // Where links are slow, so are walks.
             _ => 8 * FOUND_MS,
         };

@@ -94,15 +94,12 @@ impl House {
 
     /// The jobs come first, so that they wait again whatever happens to the connection.
     fn end_client(&mut self, id: ClientId) -> Result<(), Refusal> {
-        let Some(client) = self.connections.client_mut(id) else {
+        let Some(client) = self.connections.client(id) else {
             return Ok(());
         };
         let (place, session) = (client.acts_for, client.session());
-        client.outbox.clear();
-        client.leaving = true;
         // At once, because it may never read its output.
-        client.overrun = true;
-        self.connections.note(id);
+        self.connections.cut_off(id, None);
         match (place, session) {
             (ActsFor::Implicit(session), _) => self.stand_up(session),
             (_, Some(session)) => {

@@ -2,14 +2,14 @@
 
 use testigo_core::{
     Body, Change, GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing, Index, Name,
-    Refusal, SessionId, Word,
+    Refusal, SessionId,
 };
 
 use super::show::text;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answers, ClientId, House};
 use crate::users::Deed;
-use crate::wire::{Protocol, Reply, Words, bad_arg, refuse};
+use crate::wire::{Protocol, Reply, Words, bad_arg};
 
 impl House {
     pub(super) fn group_command(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -104,14 +104,9 @@ impl House {
 
     /// Whether a connection that joins may have one more channel.
     fn check_listens(&self, id: ClientId) -> Result<(), Refusal> {
-        let most = self.connections.wire().subscriptions;
         let client = self.connections.client(id);
-        let pushes = client.filter(|client| client.protocol == Protocol::Resp3);
-        match pushes.is_some_and(|client| client.subscriptions() >= most) {
-            true => Err(refuse(
-                Word::Limit,
-                format!("the limit subscriptions of {most} is reached"),
-            )),
+        match client.is_some_and(|client| client.protocol == Protocol::Resp3) {
+            true => self.check_subscription(id, None),
             false => Ok(()),
         }
     }

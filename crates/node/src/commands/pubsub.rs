@@ -1,11 +1,11 @@
 //! `SUBSCRIBE`, `UNSUBSCRIBE`, `PSUBSCRIBE`, `PUNSUBSCRIBE`.
 
-use testigo_core::{Limits, Refusal, Word};
+use testigo_core::{Limits, Refusal};
 
 use super::table::{Answered, Outcome};
 use crate::house::{ClientId, House};
 use crate::users::Deed;
-use crate::wire::{Reply, Words, bad_arg, refuse};
+use crate::wire::{Reply, Words, bad_arg};
 
 /// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; a pattern may have a few
 /// more characters.
@@ -36,17 +36,22 @@ impl House {
             if let (true, Some(name)) = (what == "subscribe", of) {
                 self.allow(id, Deed::Show, name)?;
             }
-            let most = self.connections.wire().subscriptions;
+            let is_pattern = what == "psubscribe";
+            let Some(client) = self.connections.client(id) else {
+                break;
+            };
+            let own = if is_pattern {
+                &client.patterns
+            } else {
+                &client.channels
+            };
+            if !own.contains(channel) {
+                self.check_subscription(id, is_pattern.then_some(channel))?;
+            }
             let Some(client) = self.connections.client_mut(id) else {
                 break;
             };
-            if client.subscriptions() >= most {
-                return Err(refuse(
-                    Word::Limit,
-                    format!("the limit subscriptions of {most} is reached"),
-                ));
-            }
-            if what == "subscribe" {
+            if !is_pattern {
                 client.channels.insert(channel.into());
                 self.connections.channels.join(channel, id);
             } else {

@@ -181,6 +181,10 @@ impl House {
             number(self.connections.unfinished_bytes() as u64),
         ));
         rows.push((
+            "subscriptions",
+            number(self.connections.channels.total() as u64),
+        ));
+        rows.push((
             "unread_bytes",
             number(self.connections.unread().bytes() as u64),
         ));

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use testigo_core::estate::Peer;
 use testigo_core::{SessionId, Ticket};
 
 use super::{House, Presented, Unit, Waiter, Worker};
+use crate::output::{Lent, Output};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits};
@@ -50,9 +50,13 @@ pub(crate) struct Client {
     pub(super) under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
-    pub(crate) outbox: BytesMut,
+    pub(crate) outbox: Output,
     /// Bytes that the reactor has taken and could not write yet.
     pub(crate) unwritten: usize,
+    /// The memory of these that no other connection shares.
+    pub(super) unwritten_own: usize,
+    /// The bodies in its output that others may share, in order.
+    pub(crate) lent: VecDeque<Lent>,
     /// When its socket last accepted some of them: a number that grows.
     pub(super) took: u64,
     /// When it must have authenticated.
@@ -176,7 +180,7 @@ impl Client {
             Some(_) => wire.output_bytes_soft,
             None => wire.preauth_frame_bytes,
         };
-        !self.waits(wire) && !self.leaving && self.outbox.len() + self.unwritten <= unread_most
+        !self.waits(wire) && !self.leaving && self.unread() <= unread_most
     }
 
     /// Whether the node must answer it before its next command is served.
@@ -189,6 +193,11 @@ impl Client {
     /// Whether the log has yet to answer it.
     pub(crate) fn has_under_way(&self) -> bool {
         !self.under_way.is_empty()
+    }
+
+    /// Bytes that it has not read.
+    pub(super) fn unread(&self) -> usize {
+        self.outbox.amount().all + self.unwritten
     }
 
     pub(crate) fn subscriptions(&self) -> usize {
@@ -229,8 +238,10 @@ impl House {
             under_way: VecDeque::new(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
-            outbox: BytesMut::new(),
+            outbox: Output::default(),
             unwritten: 0,
+            unwritten_own: 0,
+            lent: VecDeque::new(),
             took: 0,
             auth_due: 0,
             noted: false,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tempfile::TempDir;
 use testigo_core::{Address, Admission, Newcomer, NodeId, Shard, Start};
 use testigo_engine::{ByHand, Delivery, Hearer, LogThread, Sends, TICK_MS};
@@ -224,9 +224,8 @@ impl World {
     }
 
     pub(super) fn hear(&mut self, id: u64, client: ClientId) -> String {
-        let mut heard = BytesMut::new();
         let house = self.house(id);
-        house.connections.take_outbox(client, &mut heard);
+        let heard = house.connections.take_written(client);
         String::from_utf8_lossy(&heard).trim_end().into()
     }
 

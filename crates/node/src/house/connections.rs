@@ -11,7 +11,8 @@ use super::closings::{Closing, Closings};
 use super::pubsub::Channels;
 use super::strangers::Strangers;
 use super::unread::Unread;
-use crate::wire::{Reply, WireLimits, encode};
+use crate::output::Output;
+use crate::wire::{Reply, WireLimits};
 
 /// All connections.
 #[derive(Debug)]
@@ -90,8 +91,7 @@ impl Connections {
     pub(super) fn remove(&mut self, id: ClientId) -> Option<Client> {
         let client = self.clients.remove(&id)?;
         self.strangers.forget(client.auth_due, id);
-        let (outbox, unwritten) = (client.outbox.len(), client.unwritten);
-        self.unread.forget(id, outbox, unwritten, client.took);
+        self.unread.forget(&client);
         for channel in &client.channels {
             self.channels.leave(channel, id);
         }
@@ -195,9 +195,9 @@ impl Connections {
         if client.leaving {
             return;
         }
-        let before = client.outbox.len();
-        encode(&reply, client.protocol, &mut client.outbox);
-        self.unread.outboxes += client.outbox.len() - before;
+        self.unread.outboxes -= client.outbox.amount();
+        client.outbox.encode(&reply, client.protocol);
+        self.unread.outboxes += client.outbox.amount();
         self.check_unread(id);
     }
 
@@ -209,19 +209,17 @@ impl Connections {
         if client.leaving {
             return;
         }
-        self.unread.outboxes += bytes.len();
-        match client.outbox.is_empty() {
-            true => client.outbox = bytes,
-            false => client.outbox.extend_from_slice(&bytes),
-        }
+        self.unread.outboxes -= client.outbox.amount();
+        client.outbox.take_over(bytes);
+        self.unread.outboxes += client.outbox.amount();
         self.check_unread(id);
     }
 
-    fn check_unread(&mut self, id: ClientId) {
+    pub(super) fn check_unread(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(&id) else {
             return;
         };
-        match client.outbox.len() + client.unwritten > self.wire.output_bytes {
+        match client.unread() > self.wire.output_bytes {
             true => self.expel(id, Closing::Output, None),
             false => self.note(id),
         }
@@ -245,19 +243,23 @@ impl Connections {
     }
 
     /// Takes a connection's output.
-    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) {
+    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut Output) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
         client.noted = false;
-        self.unread.outboxes -= client.outbox.len();
-        match into.is_empty() {
-            true => std::mem::swap(into, &mut client.outbox),
-            false => {
-                into.extend_from_slice(&client.outbox);
-                client.outbox.clear();
-            }
+        self.unread.outboxes -= client.outbox.amount();
+        into.append(&mut client.outbox);
+    }
+
+    /// Takes the output of somebody without a socket.
+    pub(super) fn take_written(&mut self, id: ClientId) -> BytesMut {
+        let mut output = Output::default();
+        self.take_outbox(id, &mut output);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.lent.clear();
         }
+        output.into_bytes()
     }
 
     /// Closes a connection after sending what is in its outbox and what the log has yet to answer. It serves none of its

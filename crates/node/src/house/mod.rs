@@ -42,6 +42,8 @@ mod pools;
 mod pools_tests;
 mod present;
 mod pubsub;
+#[cfg(test)]
+mod pubsub_tests;
 mod receipts;
 mod reload;
 mod seats;

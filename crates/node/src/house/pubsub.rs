@@ -1,57 +1,139 @@
 //! Channels: every gate has one, `gate:NAME`, every election, `elect:NAME`, and every group, `group:NAME`. Subscribers are
 //! told what happens there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
-use testigo_core::{Name, bare_name, fits};
+use bytes::{BufMut, BytesMut};
+use testigo_core::{Name, Refusal, Word, bare_name, fits};
 
-use super::{ClientId, House};
+use super::{ClientId, Closing, Connections, House};
+use crate::output::{LENT_BYTES_MIN, Lent};
 use crate::users::Deed;
-use crate::wire::Reply;
+use crate::wire::{Protocol, Reply, encode, push_head, refuse, text_head};
 
 /// Who listens to which channels and patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
-    exact: BTreeMap<Box<str>, Vec<ClientId>>,
-    patterns: BTreeMap<Box<str>, Vec<ClientId>>,
+    exact: BTreeMap<Box<str>, BTreeSet<ClientId>>,
+    patterns: BTreeMap<Box<str>, BTreeSet<ClientId>>,
+    /// How many subscriptions these are.
+    total: usize,
+    /// Bytes of the patterns, of each as often as somebody listens to it.
+    pattern_bytes: usize,
 }
 
 impl Channels {
     pub(crate) fn any(&self) -> bool {
-        !self.exact.is_empty() || !self.patterns.is_empty()
+        self.total > 0
+    }
+
+    /// How many subscriptions there are.
+    pub(crate) fn total(&self) -> usize {
+        self.total
     }
 
     pub(crate) fn join(&mut self, channel: &str, client: ClientId) {
-        join(&mut self.exact, channel, client);
+        self.total += usize::from(join(&mut self.exact, channel, client));
     }
 
     pub(crate) fn leave(&mut self, channel: &str, client: ClientId) {
-        leave(&mut self.exact, channel, client);
+        self.total -= usize::from(leave(&mut self.exact, channel, client));
     }
 
     pub(crate) fn join_pattern(&mut self, pattern: &str, client: ClientId) {
-        join(&mut self.patterns, pattern, client);
+        if join(&mut self.patterns, pattern, client) {
+            self.total += 1;
+            self.pattern_bytes += pattern.len();
+        }
     }
 
     pub(crate) fn leave_pattern(&mut self, pattern: &str, client: ClientId) {
-        leave(&mut self.patterns, pattern, client);
+        if leave(&mut self.patterns, pattern, client) {
+            self.total -= 1;
+            self.pattern_bytes -= pattern.len();
+        }
     }
 }
 
-fn join(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientId) {
+/// Says whether the client did not listen yet.
+fn join(map: &mut BTreeMap<Box<str>, BTreeSet<ClientId>>, key: &str, client: ClientId) -> bool {
     match map.get_mut(key) {
-        Some(clients) if clients.contains(&client) => {}
-        Some(clients) => clients.push(client),
-        None => drop(map.insert(key.into(), vec![client])),
+        Some(clients) => clients.insert(client),
+        None => map.insert(key.into(), BTreeSet::from([client])).is_none(),
     }
 }
 
-fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientId) {
-    if let Some(clients) = map.get_mut(key) {
-        clients.retain(|other| *other != client);
-        if clients.is_empty() {
-            map.remove(key);
+/// Says whether the client listened.
+fn leave(map: &mut BTreeMap<Box<str>, BTreeSet<ClientId>>, key: &str, client: ClientId) -> bool {
+    let Some(clients) = map.get_mut(key) else {
+        return false;
+    };
+    let listened = clients.remove(&client);
+    if clients.is_empty() {
+        map.remove(key);
+    }
+    listened
+}
+
+/// A message as those are sent it who listen in one way: written once for each version of the protocol.
+struct Letter<'a> {
+    words: Vec<&'a str>,
+    body: &'a Body<'a>,
+    heads: [Option<BytesMut>; 2],
+}
+
+/// The body of a message. A long one is in memory once, however many listen.
+enum Body<'a> {
+    Short(&'a [u8]),
+    Long { bytes: usize, line: Lent },
+}
+
+impl Letter<'_> {
+    /// Everything, or everything before a long body.
+    fn head(&mut self, protocol: Protocol) -> &BytesMut {
+        let Letter { words, body, heads } = self;
+        heads[usize::from(protocol == Protocol::Resp3)].get_or_insert_with(|| {
+            let mut head = push_head(words.len() + 1, protocol);
+            for word in words {
+                encode(&Reply::text(*word), protocol, &mut head);
+            }
+            match body {
+                Body::Long { bytes, .. } => head.unsplit(text_head(*bytes)),
+                Body::Short(text) => {
+                    head.unsplit(text_head(text.len()));
+                    head.put_slice(text);
+                    head.put_slice(LINE_END);
+                }
+            }
+            head
+        })
+    }
+}
+
+const LINE_END: &[u8] = b"\r\n";
+
+impl Connections {
+    /// Appends a message to a connection's outbox. If all unread output is too much then, the slowest readers are closed; if
+    /// nobody is slow, this one.
+    fn deliver(&mut self, id: ClientId, letter: &mut Letter<'_>) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        if client.leaving {
+            return;
+        }
+        self.unread.outboxes -= client.outbox.amount();
+        client.outbox.copy(letter.head(client.protocol));
+        if let Body::Long { line, .. } = letter.body {
+            client.outbox.share(line);
+            client.lent.push_back(line.clone());
+        }
+        self.unread.outboxes += client.outbox.amount();
+        self.check_unread(id);
+        self.close_slowest();
+        let stays = self.clients.get(&id).is_some_and(|client| !client.leaving);
+        if stays && self.unread.bytes() > self.wire.output_bytes_total {
+            self.expel(id, Closing::OutputTotal, None);
         }
     }
 }
@@ -87,27 +169,88 @@ impl House {
 
     /// Tells this node's listeners of a channel that may see what it is about.
     pub(super) fn publish_on(&mut self, channel: &str, gate: &str, message: &[u8]) {
-        let message = || Reply::Text(Bytes::copy_from_slice(message));
-        let mut letters = Vec::new();
-        if let Some(clients) = self.connections.channels.exact.get(channel) {
-            for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let mut letter = ["message", channel].map(Reply::text).to_vec();
-                letter.push(message());
-                letters.push((*client, letter));
+        let Channels {
+            exact, patterns, ..
+        } = &self.connections.channels;
+        let seeing = |clients: &BTreeSet<ClientId>| -> Vec<ClientId> {
+            let clients = clients.iter().copied();
+            clients.filter(|id| self.sees(*id, gate)).collect()
+        };
+        let mut listeners = Vec::new();
+        if let Some(clients) = exact.get(channel) {
+            listeners.push((None, seeing(clients)));
+        }
+        for (pattern, clients) in patterns {
+            if fits(channel, pattern) {
+                listeners.push((Some(pattern.clone()), seeing(clients)));
             }
         }
-        for (pattern, clients) in &self.connections.channels.patterns {
-            if !fits(channel, pattern) {
-                continue;
-            }
-            for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let mut letter = ["pmessage", pattern, channel].map(Reply::text).to_vec();
-                letter.push(message());
-                letters.push((*client, letter));
+        listeners.retain(|(_, clients)| !clients.is_empty());
+        if listeners.is_empty() {
+            return;
+        }
+        let body = match message.len() < LENT_BYTES_MIN {
+            true => Body::Short(message),
+            false => Body::Long {
+                bytes: message.len(),
+                line: self
+                    .connections
+                    .unread
+                    .lend([message, LINE_END].concat().into()),
+            },
+        };
+        for (pattern, clients) in &listeners {
+            let words = match pattern {
+                None => vec!["message", channel],
+                Some(pattern) => vec!["pmessage", pattern, channel],
+            };
+            let mut letter = Letter {
+                words,
+                body: &body,
+                heads: [None, None],
+            };
+            for client in clients {
+                self.connections.deliver(*client, &mut letter);
             }
         }
-        for (client, letter) in letters {
-            self.connections.send(client, Reply::Push(letter));
+    }
+
+    /// Whether a connection may have one more subscription; of a pattern, its text is given.
+    pub(crate) fn check_subscription(
+        &self,
+        id: ClientId,
+        pattern: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let Some(client) = self.connections.client(id) else {
+            return Ok(());
+        };
+        let (wire, channels) = (self.connections.wire(), &self.connections.channels);
+        let bytes = pattern.map_or(0, str::len);
+        let patterns = client.patterns.len() + usize::from(pattern.is_some());
+        let after = [
+            (
+                "subscriptions",
+                client.subscriptions() + 1,
+                wire.subscriptions,
+            ),
+            ("patterns", patterns, wire.patterns),
+            (
+                "subscriptions_total",
+                channels.total + 1,
+                wire.subscriptions_total,
+            ),
+            (
+                "pattern_bytes_total",
+                channels.pattern_bytes + bytes,
+                wire.pattern_bytes_total,
+            ),
+        ];
+        match after.into_iter().find(|(_, after, most)| after > most) {
+            None => Ok(()),
+            Some((name, _, most)) => Err(refuse(
+                Word::Limit,
+                format!("the limit {name} of {most} is reached"),
+            )),
         }
     }
 

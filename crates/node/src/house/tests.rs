@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
-use bytes::BytesMut;
 use tempfile::TempDir;
 use testigo_core::{Change, Event, Shard, Word};
 use testigo_engine::{Delivery, DiskError, FlushError, LogThread, SnapshotError};
@@ -62,8 +61,7 @@ impl Stage {
     }
 
     pub(super) fn hear(&mut self, client: ClientId) -> String {
-        let mut heard = BytesMut::new();
-        self.house.connections.take_outbox(client, &mut heard);
+        let heard = self.house.connections.take_written(client);
         String::from_utf8_lossy(&heard).into()
     }
 

@@ -142,6 +142,12 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         house.connections.unfinished_bytes() as f64,
     );
     add(
+        "subscriptions",
+        "gauge",
+        "Channels and patterns of all connections.",
+        house.connections.channels.total() as f64,
+    );
+    add(
         "unread_bytes",
         "gauge",
         "Bytes of answers and events that clients have not read.",

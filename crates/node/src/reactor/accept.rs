@@ -1,6 +1,6 @@
 //! Accepts connections, and closes those that never finish their TLS handshake.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::time::{Duration, Instant};
 
 use mio::Token;
@@ -43,7 +43,7 @@ impl Reactor {
             let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
             // It is told if that is possible at once.
             if !stream.is_handshaking() {
-                let _ = stream.write(line.as_bytes());
+                let _ = stream.write(&[IoSlice::new(line.as_bytes())]);
             }
             let mut house = self.shared.house();
             house

@@ -35,6 +35,12 @@ pub struct WireLimits {
     pub changes_under_way: usize,
     /// Channels and patterns that one connection may subscribe to.
     pub subscriptions: usize,
+    /// Patterns among them.
+    pub patterns: usize,
+    /// Channels and patterns of all connections together.
+    pub subscriptions_total: usize,
+    /// Bytes of the patterns of all connections together.
+    pub pattern_bytes_total: usize,
     /// Rows of one `GATE LIST` or `SESSION LIST`.
     pub list_rows: usize,
     /// How long the TLS handshake may take.
@@ -71,6 +77,9 @@ impl Default for WireLimits {
             output_bytes_total: 64 << 20,
             changes_under_way: 256,
             subscriptions: 1_000,
+            patterns: 100,
+            subscriptions_total: 200_000,
+            pattern_bytes_total: 64 << 20,
             list_rows: 100_000,
             handshake_ms: 10_000,
             password_delay_ms: 1_000,

@@ -9,5 +9,7 @@ mod words;
 
 pub(crate) use frame::{Frame, Framer, Progress};
 pub use limits::WireLimits;
-pub(crate) use reply::{Protocol, Reply, array_head, encode, encode_pair, map_head, text_head};
+pub(crate) use reply::{
+    Protocol, Reply, array_head, encode, encode_pair, map_head, push_head, text_head,
+};
 pub(crate) use words::{KeptCommand, RawCommand, Words, bad_arg, refuse, shown};

@@ -94,7 +94,7 @@ pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
         Reply::Raw(text) => out.extend_from_slice(text.as_bytes()),
         Reply::Error(error) => line(b'-', one_line(error).as_bytes(), out),
         Reply::Array(items) => many(b'*', items, protocol, out),
-        Reply::Push(items) => many(if resp3 { b'>' } else { b'*' }, items, protocol, out),
+        Reply::Push(items) => many(push_kind(protocol), items, protocol, out),
         Reply::Map(pairs) => {
             begin_map(pairs.len(), protocol, out);
             for (key, value) in pairs {
@@ -117,6 +117,20 @@ pub(crate) fn array_head(items: usize) -> BytesMut {
     let mut head = BytesMut::new();
     length(b'*', items, &mut head);
     head
+}
+
+/// The head of a push of this many items.
+pub(crate) fn push_head(items: usize, protocol: Protocol) -> BytesMut {
+    let mut head = BytesMut::new();
+    length(push_kind(protocol), items, &mut head);
+    head
+}
+
+fn push_kind(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Resp3 => b'>',
+        Protocol::Resp2 => b'*',
+    }
 }
 
 /// The head of a text of this many bytes.

@@ -1,14 +1,33 @@
 //! Deadlock, thought through: everybody who is not blocked gives back all that he holds, whoever can enter does and gives
 //! back too, and so on. Who still waits in the end waits for ever.
 
+use testigo_core::Rule;
+
 use super::{Model, Waiter};
 
 impl Model {
-    /// Those who can never enter, if the given one is among them.
+    /// Those who can never enter, if the given one is among them and keeps anybody waiting.
     pub(super) fn knot(&self, arrival: u64) -> Option<Vec<u64>> {
         if self.waiter(arrival).asynchronous {
             return None;
         }
+        let left = self.left();
+        if !left.contains(&arrival) {
+            return None;
+        }
+        if !self.keeps_nobody(arrival) {
+            return Some(left);
+        }
+        // It only waits for others who can never enter, and they could not without it.
+        let mut without = self.clone();
+        without.waiters.retain(|w| w.arrival != arrival);
+        let others = left.into_iter().filter(|other| *other != arrival);
+        assert_eq!(without.left(), others.collect::<Vec<_>>());
+        None
+    }
+
+    /// Those who can never enter.
+    fn left(&self) -> Vec<u64> {
         let mut future = self.clone();
         future.counts_overtakes = false;
         future.waiters.retain(|w| !w.asynchronous);
@@ -24,8 +43,20 @@ impl Model {
                 None => break,
             }
         }
-        let left: Vec<u64> = future.waiters.iter().map(|w| w.arrival).collect();
-        left.contains(&arrival).then_some(left)
+        future.waiters.iter().map(|w| w.arrival).collect()
+    }
+
+    /// Whether nobody stands behind it, and nobody waits for what its session holds. At a gate of rooms the last one may keep
+    /// a door shut.
+    fn keeps_nobody(&self, arrival: u64) -> bool {
+        let waiter = self.waiter(arrival);
+        let last = |gate| {
+            let order = self.order(gate);
+            order.last().is_some_and(|last| last.arrival == arrival)
+                && self.gates[gate].rule != Rule::Rooms
+        };
+        let mut held = self.holders.iter().filter(|h| h.session == waiter.session);
+        waiter.legs.iter().all(|leg| last(leg.gate)) && held.all(|h| self.order(h.gate).is_empty())
     }
 
     /// Whether only those who can never enter stand before one who fits: then it may pass them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use testigo_core::estate::Broken;
 use testigo_core::{Address, Newcomer, NodeId, OneOwner, Shard};
 use testigo_engine::simulated::{Disk, Fate};
@@ -314,8 +314,7 @@ impl Running {
     }
 
     fn pour(&mut self, id: ClientId) -> Option<Heard> {
-        let mut bytes = BytesMut::new();
-        self.house.connections.take_outbox(id, &mut bytes);
+        let bytes = self.house.connections.take_written(id);
         self.house.connections.was_sent(id);
         let closed = self.house.connections.client(id)?.leaving;
         let line = *self.clients.get(&id)?;

@@ -1,6 +1,5 @@
 //! The owner's side: carries out commands of other nodes' clients, and tells nodes with listeners what happens at gates.
 
-use bytes::BytesMut;
 use testigo_core::estate::{Peer, RECALLED, Stands};
 use testigo_core::{Command, Index, Name, Number, SessionId, Shard, Taken, Ticket};
 
@@ -232,8 +231,7 @@ impl House {
     /// Sends the answers that are written.
     pub(in crate::house) fn send_replies(&mut self) {
         for id in self.connections.take_answered_visits() {
-            let mut bytes = BytesMut::new();
-            self.connections.take_outbox(id, &mut bytes);
+            let bytes = self.connections.take_written(id);
             let visit = self.visits.here.remove(&id);
             self.end_visit(id);
             let Some(visit) = visit else {
