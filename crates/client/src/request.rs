@@ -84,7 +84,7 @@ pub struct Lock {
     needs: Option<Duration>,
     class: Option<u32>,
     pub(crate) wait: Option<Duration>,
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 impl Lock {

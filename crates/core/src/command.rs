@@ -90,6 +90,17 @@ pub enum Command<'a> {
     },
 }
 
+impl Command<'_> {
+    /// Why a request to enter says it is made.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Command::Lock(lock) => lock.reason,
+            Command::LockAll(set) => set.reason,
+            _ => None,
+        }
+    }
+}
+
 /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock<'a> {
@@ -209,7 +220,7 @@ pub enum WaitEnd {
 }
 
 /// A hold that a resuming session says it still has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim<'a> {
     /// The gate's name.
     pub gate: &'a str,
@@ -221,6 +232,12 @@ pub struct Claim<'a> {
     /// Whether the caller has verified that this session was granted it. A claim without proof takes nothing from anybody and
     /// gives way to one with proof.
     pub proven: bool,
+    /// When it was granted, if that is proven, by the clock of the node that is asked.
+    pub since: Option<u64>,
+    /// When the hold ends by itself at the latest, if that is proven. From then on the claim is lost.
+    pub until: Option<u64>,
+    /// The reason that the session gave.
+    pub reason: Option<&'a str>,
 }
 
 /// The answer to a resumed session.

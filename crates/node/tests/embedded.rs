@@ -227,10 +227,11 @@ fn gates_are_created_and_sessions_opened_through_the_log() {
 
     let node = house.node.as_ref().unwrap();
     let claim = |fence| Holding {
-        gate: "pages",
+        gate: "pages".into(),
         fence,
         ask: Ask::Shared,
         receipt: None,
+        reason: None,
     };
     let claims = [claim(fence), claim(Fence(1))];
     let (session, resumed) = node.resume_session(id, &claims).unwrap();

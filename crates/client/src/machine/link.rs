@@ -67,7 +67,7 @@ impl Machine {
         });
         let mut claims = Vec::new();
         let mut claimed = Vec::new();
-        let mut receipts = words(["RECEIPTS"]);
+        let (mut receipts, mut reasons) = (words(["RECEIPTS"]), words(["REASONS"]));
         let mut slots = Vec::new();
         for (id, hold) in alive {
             if let Some((pool, slot)) = slot_of(&hold.gate) {
@@ -80,11 +80,15 @@ impl Machine {
             claimed.extend([name.to_owned(), hold.standing.fence.to_string()]);
             hold.how.append_to(&mut claimed);
             receipts.push(hold.receipt.clone().unwrap_or_else(|| "-".into()));
+            reasons.push(hold.reason.clone().unwrap_or_else(|| "-".into()));
         }
         if !claims.is_empty() {
             line.extend(words(["HOLDING", &claims.len().to_string()]));
             line.extend(claimed);
             line.extend(receipts);
+            if reasons[1..].iter().any(|reason| reason != "-") {
+                line.extend(reasons);
+            }
         }
         // Without this list, even an empty one, the slots of the node that the session has left would stay unusable for
         // others after a crash.

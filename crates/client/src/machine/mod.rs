@@ -124,6 +124,8 @@ struct Hold {
     standing: HoldStanding,
     /// The proof for the node after a crash.
     receipt: Option<String>,
+    /// Why, for those who look at the gate after its node was lost.
+    reason: Option<String>,
 }
 
 impl Machine {

@@ -360,7 +360,7 @@ impl Machine {
                 here: true,
                 ..HoldStanding::default()
             };
-            entered.push(self.hold(gate, How::Slot, standing, None));
+            entered.push(self.hold(gate, How::Slot, standing, (None, None)));
         }
         if !question.cancelled {
             self.effects.push_back(Effect::Entered(call, entered));
@@ -372,7 +372,7 @@ impl Machine {
         gate: String,
         how: How,
         standing: HoldStanding,
-        receipt: Option<String>,
+        (receipt, reason): (Option<String>, Option<String>),
     ) -> Entered {
         self.next_hold += 1;
         let hold = self.next_hold;
@@ -386,6 +386,7 @@ impl Machine {
             how,
             standing,
             receipt,
+            reason,
         };
         self.holds.insert(hold, held);
         entered
@@ -400,6 +401,7 @@ impl Machine {
             return;
         };
         let (gates, cancelled) = (lock.gates.clone(), question.cancelled);
+        let reason = lock.reason.clone();
         if grants.len() != gates.len() {
             self.drop_connection(now, "the node granted other gates than those asked for");
             return;
@@ -416,7 +418,7 @@ impl Machine {
                 until: self.until(&grant),
                 ..HoldStanding::default()
             };
-            entered.push(self.hold(gate, how, standing, grant.receipt));
+            entered.push(self.hold(gate, how, standing, (grant.receipt, reason.clone())));
         }
         if !cancelled {
             self.effects.push_back(Effect::Entered(call, entered));

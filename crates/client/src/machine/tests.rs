@@ -208,6 +208,20 @@ fn giving_back_twice_is_giving_back() {
 }
 
 #[test]
+fn a_reason_goes_with_the_claim() {
+    let (mut stage, _) = Stage::inside("a", 5);
+    stage.lock(Lock::new("b").reason("release 7"));
+    stage.answer(number(2));
+    stage.push(grant(2, 6, None));
+    stage.sent();
+    stage.break_and_reconnect();
+    assert_eq!(
+        stage.sent()[1],
+        "SESSION RESUME 77 SERIAL 1 HOLDING 2 a 5 b 6 RECEIPTS r5 r6 REASONS - release 7 SLOTS 0"
+    );
+}
+
+#[test]
 fn a_downgraded_hold_is_a_readers_with_its_new_fence() {
     let (mut stage, hold) = Stage::inside("a", 5);
     let call = stage.call();

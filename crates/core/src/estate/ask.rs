@@ -344,6 +344,7 @@ impl Estate {
             what,
             id,
             set,
+            command,
             ..
         } = asked;
         let spread = self.is_spread(replicated, &gate);
@@ -363,6 +364,8 @@ impl Estate {
                     until: grant.lease_ms.map(|ms| self.now.saturating_add(ms)),
                     proven: true,
                     reserved: set.is_some(),
+                    since: self.now,
+                    reason: command.command().reason().map(Box::from),
                 });
             }
             (Ok(Answer::Downgraded(fence)), What::Downgrade) => {

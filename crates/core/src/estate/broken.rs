@@ -46,6 +46,8 @@ rules! {
     ReportOfDead,
     /// S: a shard opens before everybody has reported.
     OpenAtOnce,
+    /// O: a new home is answered before all members have reported what the session has.
+    AnswerBeforeReports,
     /// S: a shard opens although an orphan may hold something there.
     OpenWithoutOrphans,
     /// A release that was not answered is reported like a hold.

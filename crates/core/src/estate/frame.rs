@@ -242,6 +242,10 @@ pub struct Held {
     pub proven: bool,
     /// Whether it is part of a set that is not complete yet, so that its client does not know of it.
     pub reserved: bool,
+    /// For how long it has been held.
+    pub held_ms: u64,
+    /// Its reason.
+    pub reason: Option<Box<str>>,
 }
 
 /// A job that a session has in hand.

@@ -1,12 +1,16 @@
 //! What people and monitors see of an estate. Reading changes nothing.
 
-use super::Estate;
 use super::table::{Asked, What};
-use crate::command::Taken;
-use crate::local::{HeldView, HoldView, SessionView};
+use super::{Ask, Estate};
+use crate::command::{Command, Lock, Taken};
+use crate::error::Refusal;
+use crate::gate::Definition;
+use crate::local::{AWAITED_NAMED, GateView, HeldView, HoldView, SessionView, WaiterView};
 use crate::name::Name;
 use crate::ownership::{NodeId, Shard, Start};
+use crate::replicated::Replicated;
 use crate::session::SessionId;
+use crate::wait::Ticket;
 
 impl Estate {
     /// How a session of this home is inside a gate, wherever the gate is owned.
@@ -20,8 +24,59 @@ impl Estate {
                 fence: hold.fence,
                 until: hold.until,
                 proven: hold.proven,
+                since: hold.since,
             })
         })
+    }
+
+    /// A gate, with those who ask for it while its shard is not open.
+    pub fn gate_view(
+        &self,
+        replicated: &Replicated,
+        name: &str,
+        people_max: usize,
+    ) -> Result<GateView, Refusal> {
+        let (parked, orphans) = self.openings.parked(name);
+        let known = self.local.gate_with(name, people_max);
+        let mut view = match (known, parked.first()) {
+            (Ok(view), _) => view,
+            (Err(refusal), None) => return Err(refusal),
+            (Err(refusal), Some((_, ask))) => {
+                let definition = lock_of(ask).and_then(|lock| Definition::implicit(lock.ask));
+                let definition = definition.ok_or(refusal)?;
+                GateView::idle(ask.gate.clone(), definition)
+            }
+        };
+        let orphans = orphans.into_iter().flatten().copied();
+        view.awaits.extend(orphans.take(AWAITED_NAMED));
+        view.waiting += parked.len();
+        let room = people_max.saturating_sub(view.waiters.len());
+        let created = replicated.gate(name);
+        let waiters = parked.into_iter().filter_map(|(since, ask)| {
+            let lock = lock_of(ask)?;
+            let implicit = created.is_none();
+            let mode = view.definition.mode(name, implicit, lock.ask).ok()?;
+            let wait_ms = lock.wait_ms.unwrap_or(u64::MAX);
+            Some(WaiterView {
+                session: ask.session,
+                label: None,
+                ticket: Ticket(ask.ask),
+                mode,
+                class: lock
+                    .class
+                    .unwrap_or_else(|| view.definition.class_default()),
+                since,
+                until: since.saturating_add(wait_ms),
+                reason: lock.reason.map(str::to_owned),
+                overtaken: 0,
+                set: vec![ask.gate.clone()],
+                kept: false,
+                needs_ms: lock.needs_ms,
+            })
+        });
+        let waiters: Vec<WaiterView> = waiters.take(room).collect();
+        view.waiters.extend(waiters);
+        Ok(view)
     }
 
     /// A session of this home, with all that it holds and waits for on any node.
@@ -99,5 +154,12 @@ impl Estate {
     /// Its start.
     pub fn start(&self) -> Start {
         self.own.1
+    }
+}
+
+fn lock_of(ask: &Ask) -> Option<Lock<'_>> {
+    match ask.command.command() {
+        Command::Lock(lock) => Some(lock),
+        _ => None,
     }
 }

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::elections::rank_of;
-use super::resume::Owed;
+use super::resume::{Doubt, Owed};
 use super::{Ask, Estate, Held, Out, Peer};
 use crate::estate::Broken;
+use crate::name::Name;
 use crate::ownership::{Index, Shard};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
@@ -31,6 +32,8 @@ pub(super) struct Opening {
     /// The sessions that have left a home that has not reported yet, and what they claim. Their claims count if that home
     /// leaves before it reports.
     pub(super) moved: BTreeMap<SessionId, (Peer, Option<Vec<Held>>)>,
+    /// Gates at which more is claimed and reported than permits or a capacity allow.
+    pub(super) undecided: BTreeSet<Name>,
     /// Asks that came meanwhile, and when.
     pub(super) asks: Vec<(u64, Peer, Ask)>,
 }
@@ -49,17 +52,22 @@ impl Openings {
         groups.all(|group| group.missing.is_empty() || !group.shards.contains(&shard))
     }
 
-    /// Whether something that a session has may still come to light. Where only orphans may still claim, it may only in
-    /// shards that the session claims itself.
-    pub(super) fn hold_up(&self, owed: &Owed) -> bool {
+    /// Whether a new home must wait for its answer. Something that the session has may come to light until all members have
+    /// reported. After that only orphans may claim something. They take nothing from a proven claim, because whoever was granted
+    /// later than an honest holder did not conflict with it; but they may show that a claim without proof is wrong, and where
+    /// there are permits or a capacity, a claim too many does not show which one is.
+    pub(super) fn hold_up(&self, owed: &Owed, early: bool) -> bool {
         let mut shut = self
             .groups
             .iter()
             .filter(|group| owed.behind.contains(&group.entry));
         shut.any(|group| {
-            !group.missing.is_empty()
-                || group.moved.contains_key(&owed.session)
-                || !group.shards.is_disjoint(&owed.claimed)
+            let open_to_doubt = |claim: &Doubt| {
+                group.shards.contains(&Shard::of(&claim.gate))
+                    && (!claim.proven || group.undecided.contains(&claim.gate))
+            };
+            let unreported = !group.missing.is_empty() || group.moved.contains_key(&owed.session);
+            (unreported && !early) || owed.claims.iter().any(open_to_doubt)
         })
     }
 
@@ -78,6 +86,19 @@ impl Openings {
 
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Opening> {
         self.groups.iter_mut()
+    }
+
+    /// The asks that wait for a gate's shard to open, and since when; and the orphans for whom it waits.
+    pub(super) fn parked(&self, gate: &str) -> (Vec<(u64, &Ask)>, Option<&BTreeSet<SessionId>>) {
+        let shard = Shard::of(gate);
+        let mut groups = self.groups.iter();
+        let Some(group) = groups.find(|group| group.shards.contains(&shard)) else {
+            return (Vec::new(), None);
+        };
+        let asks = group.asks.iter().filter(|(_, _, ask)| *ask.gate == *gate);
+        let mut asks: Vec<(u64, &Ask)> = asks.map(|(since, _, ask)| (*since, ask)).collect();
+        asks.sort_by_key(|(since, ask)| (Reverse(rank_of(ask)), *since));
+        (asks, Some(&group.orphans))
     }
 
     /// Who has not reported, by entry, and the orphans.
@@ -179,8 +200,8 @@ impl Estate {
             asks.sort_by_cached_key(|(since, home, ask)| {
                 (Reverse(rank_of(ask)), *since, *home, ask.ask)
             });
-            for (_, home, ask) in asks {
-                self.carry_out(replicated, home, ask, out);
+            for (since, home, ask) in asks {
+                self.carry_out(replicated, since, home, ask, out);
             }
         }
         any

@@ -10,7 +10,8 @@ use super::{Broken, Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
 use crate::gate::Definition;
-use crate::local::{HoldCopy, name_asked};
+use crate::local::{HoldCopy, check_reason, name_asked};
+use crate::name::Name;
 use crate::ownership::{Index, Shard};
 use crate::pool::Said;
 use crate::replicated::{Change, Replicated, no_gate};
@@ -22,8 +23,8 @@ use crate::wait::Ticket;
 pub(super) struct Resuming {
     /// What its client says it holds.
     pub(super) claims: Vec<HoldCopy>,
-    /// Its claims that cannot be valid: their positions among all claims, and why.
-    senseless: Vec<(usize, String)>,
+    /// Its claims that cannot be valid or are over: their positions among all claims, and what becomes of them.
+    settled: Vec<(usize, ClaimEnd)>,
     /// Members that have not yet said what the session has, and how often each was asked: after a new title the new owner is
     /// asked again.
     pub(super) missing: BTreeMap<Peer, u32>,
@@ -42,8 +43,14 @@ pub(super) struct Owed {
     pub(super) session: SessionId,
     home: Index,
     pub(super) behind: BTreeSet<Index>,
-    /// The shards in which it claims something.
-    pub(super) claimed: BTreeSet<Shard>,
+    pub(super) claims: Vec<Doubt>,
+}
+
+/// Where a session claims to be, and whether it has proved that.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    pub(super) gate: Name,
+    pub(super) proven: bool,
 }
 
 impl Estate {
@@ -62,17 +69,18 @@ impl Estate {
         let record = replicated
             .session(session)
             .filter(|_| self.acts(self.now))?;
-        let (mut known, mut senseless) = (Vec::new(), Vec::new());
+        let (mut known, mut settled) = (Vec::new(), Vec::new());
         for (at, claim) in claims.iter().enumerate() {
-            match claimed(replicated, session, claim) {
-                Ok(hold) => known.push(hold),
-                Err(refusal) => senseless.push((at, refusal.sentence)),
+            match claimed(self.now, replicated, session, claim) {
+                Ok(hold) if hold.until.is_none_or(|until| until > self.now) => known.push(hold),
+                Ok(_) => settled.push((at, ClaimEnd::Lost)),
+                Err(refusal) => settled.push((at, ClaimEnd::Refused(refusal.sentence))),
             }
         }
         let ticket = self.table.fresh_ticket();
         let resuming = Resuming {
             claims: known,
-            senseless,
+            settled,
             missing: BTreeMap::new(),
             ticket,
             said: said.clone().unwrap_or_default(),
@@ -240,7 +248,11 @@ impl Estate {
         claims: Vec<Held>,
     ) {
         let mut believed = Vec::new();
-        let claimed = claims.iter().map(|held| Shard::of(&held.gate)).collect();
+        let doubts = claims.iter().map(|held| Doubt {
+            gate: held.gate.clone(),
+            proven: held.proven,
+        });
+        let doubts = doubts.collect();
         for opening in self.openings.all() {
             let shards = &opening.shards;
             let here = claims
@@ -253,15 +265,14 @@ impl Estate {
             }
         }
         for held in believed {
-            let hold = self.as_copy(held);
-            self.local.install(&hold, &mut self.events);
+            self.install(held);
         }
         self.owed.push(Owed {
             to: from,
             session,
             home,
             behind: self.openings.entries(),
-            claimed,
+            claims: doubts,
         });
     }
 
@@ -313,12 +324,13 @@ impl Estate {
         for shard in strays {
             self.renew(replicated, shard);
         }
+        let early = self.breaks(Broken::AnswerBeforeReports);
         let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
             .into_iter()
             .partition(|owed| {
                 // What is kept here for another home goes there with the next title.
                 let strays = self.stray_shards(replicated, owed.session);
-                !self.openings.hold_up(owed) && (owed.to == self.own || strays.is_empty())
+                !self.openings.hold_up(owed, early) && (owed.to == self.own || strays.is_empty())
             });
         self.owed = owed;
         let mut any = !ready.is_empty();
@@ -375,8 +387,8 @@ impl Estate {
             }
         };
         let mut claims: Vec<ClaimEnd> = resuming.claims.iter().map(end).collect();
-        for (at, why) in resuming.senseless {
-            claims.insert(at, ClaimEnd::Refused(why));
+        for (at, end) in resuming.settled {
+            claims.insert(at, end);
         }
         let resumed = Resumed {
             claims,
@@ -422,10 +434,12 @@ fn stale(why: &str) -> Refusal {
 
 /// A claim as a hold, if it can be valid.
 fn claimed(
+    now: u64,
     replicated: &Replicated,
     session: SessionId,
     claim: &Claim<'_>,
 ) -> Result<HoldCopy, Refusal> {
+    check_reason(claim.reason)?;
     let gate = name_asked(claim.gate, claim.ask)?;
     let implicit = Definition::implicit(claim.ask);
     let created = replicated.gate(&gate);
@@ -436,8 +450,10 @@ fn claimed(
         mode: known.mode(&gate, created.is_none(), claim.ask)?,
         gate,
         fence: claim.fence,
-        until: None,
+        until: claim.until,
         proven: claim.proven,
         reserved: false,
+        since: claim.since.unwrap_or(now),
+        reason: claim.reason.map(Box::from),
     })
 }

@@ -255,14 +255,15 @@ impl Estate {
                 opening.asks.push((since, home, ask));
             }
             (_, Some(reserved)) => reserved.asks.push((since, home, ask)),
-            _ => self.carry_out(replicated, home, ask, out),
+            _ => self.carry_out(replicated, since, home, ask, out),
         }
     }
 
-    /// Carries an ask out in the books.
+    /// Carries an ask out in the books. If it has to wait, it has waited since it was made.
     pub(super) fn carry_out(
         &mut self,
         replicated: &Replicated,
+        since: u64,
         home: Peer,
         ask: Ask,
         out: &mut Out,
@@ -290,6 +291,9 @@ impl Estate {
             &command.command(),
             &mut self.events,
         );
+        if let Ok(Answer::Waiting(ticket)) = answer {
+            self.local.waits_since(session, ticket, since);
+        }
         match (answer, home == self.own) {
             (Ok(Answer::Waiting(ticket)), true) => self.table.set_ticket(ask, Some(ticket)),
             (answer, true) => self.finish(replicated, ask, answer, out),

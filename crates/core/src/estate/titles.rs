@@ -126,8 +126,7 @@ impl Estate {
             self.takes_moved(takes.into_iter().map(|ticket| (orphan, ticket)), out);
         }
         for held in self.openings.left(peer, &orphans) {
-            let hold = self.as_copy(held);
-            self.local.install(&hold, &mut self.events);
+            self.install(held);
         }
         self.early.retain(|(from, _)| *from != peer);
         self.forget_parked(|home, _| home == peer);
@@ -171,13 +170,11 @@ impl Estate {
         let sessions = replicated.sessions();
         let orphans = sessions.filter(|(_, record)| replicated.is_orphan(record));
         let orphans = orphans.map(|(session, _)| session).collect();
-        for hold in self.table.holds_in(|shard| shards.contains(&shard)) {
+        let mut holds = self.table.holds_in(|shard| shards.contains(&shard));
+        for hold in &holds {
             self.table.strike_out(hold.session, &hold.gate);
-            self.local.install(&hold, &mut self.events);
         }
-        for hold in self.claims_in(|shard| shards.contains(&shard)) {
-            self.local.install(&hold, &mut self.events);
-        }
+        holds.extend(self.claims_in(|shard| shards.contains(&shard)));
         for take in self.table.takes_in(|shard| shards.contains(&shard)) {
             let TakeCopy { job, attempt, .. } = take;
             self.table.strike_take(take.session, Taken { job, attempt });
@@ -189,17 +186,33 @@ impl Estate {
             .partition(|hold| shards.contains(&Shard::of(&hold.gate)));
         self.spread.strays = others;
         let mine: Vec<HoldCopy> = mine;
-        for hold in mine {
-            self.local.install(&hold, &mut self.events);
-        }
+        holds.extend(mine);
         self.openings.add(Opening {
             entry,
             shards,
             missing,
             orphans,
             moved: BTreeMap::new(),
+            undecided: BTreeSet::new(),
             asks: Vec::new(),
         });
+        for hold in holds {
+            self.install_copy(&hold);
+        }
+    }
+
+    /// Puts a session inside a gate of a shard that is not open yet.
+    pub(super) fn install(&mut self, held: Held) {
+        let hold = self.as_copy(held);
+        self.install_copy(&hold);
+    }
+
+    fn install_copy(&mut self, hold: &HoldCopy) {
+        if !self.local.install(hold, &mut self.events)
+            && let Some(opening) = self.openings.of_shard(Shard::of(&hold.gate))
+        {
+            opening.undecided.insert(hold.gate.clone());
+        }
     }
 
     /// Tells every new owner what the sessions of this home hold in its new shards, and repeats the unanswered asks.
@@ -277,6 +290,8 @@ impl Estate {
             left_ms: hold.until.map(|until| until.saturating_sub(self.now)),
             proven: hold.proven,
             reserved: hold.reserved,
+            held_ms: self.now.saturating_sub(hold.since),
+            reason: hold.reason.clone(),
         }
     }
 
@@ -289,6 +304,8 @@ impl Estate {
             until: held.left_ms.map(|left| self.now.saturating_add(left)),
             proven: held.proven,
             reserved: held.reserved,
+            since: self.now.saturating_sub(held.held_ms),
+            reason: held.reason,
         }
     }
 
@@ -321,8 +338,7 @@ impl Estate {
             .filter(|take| shards.contains(&take.shard) && !is_over(take.session))
             .collect();
         for held in holds {
-            let hold = self.as_copy(held);
-            self.local.install(&hold, &mut self.events);
+            self.install(held);
         }
         for take in takes {
             let take = self.as_take(take);

@@ -94,7 +94,7 @@ impl Awaited {
 }
 
 /// Cap on awaited sessions that are named for a gate.
-pub(super) const AWAITED_NAMED: usize = 16;
+pub(crate) const AWAITED_NAMED: usize = 16;
 
 impl Local {
     /// Whether sessions from before a crash are still awaited, so that some gates, or all, do not grant.

@@ -3,7 +3,7 @@
 //! waits for here; whether it is silent for too long is up to its home.
 
 use super::Local;
-use super::enter::Entrance;
+use super::enter::{Entrance, Known};
 use crate::command::Claim;
 use crate::error::Refusal;
 use crate::event::{Event, Loss, Turn};
@@ -33,6 +33,10 @@ pub(crate) struct HoldCopy {
     pub proven: bool,
     /// Whether it is part of an incomplete set, so that its client does not know of it.
     pub reserved: bool,
+    /// Since when it is held, by the clock of this node.
+    pub since: u64,
+    /// Its reason.
+    pub reason: Option<Box<str>>,
 }
 
 impl Local {
@@ -64,6 +68,18 @@ impl Local {
     pub(crate) fn block_on(&mut self, id: SessionId, ticket: Ticket) -> Result<(), Refusal> {
         let s = self.session(id)?;
         self.block_again(self.now, s, ticket)
+    }
+
+    /// A wait began before these books knew of it.
+    pub(crate) fn waits_since(&mut self, id: SessionId, ticket: Ticket, since: u64) {
+        let Some(&s) = self.session_ids.get(&id) else {
+            return;
+        };
+        let mut waits = self.sessions[s].waits.iter();
+        if let Some(&w) = waits.find(|w| self.waits[**w].ticket == ticket) {
+            let wait = &mut self.waits[w];
+            wait.since = wait.since.min(since);
+        }
     }
 
     /// Ends all waits of a session without telling anybody: they are asked for elsewhere now.
@@ -98,6 +114,8 @@ impl Local {
             until: (hold.until < u64::MAX).then_some(hold.until),
             proven: hold.proven,
             reserved: hold.reserved,
+            since: hold.since,
+            reason: hold.reason.clone(),
         }
     }
 
@@ -158,8 +176,8 @@ impl Local {
         (holds, waits)
     }
 
-    /// Puts a session inside, as its home or its client says. Of two holds that conflict the one with the higher fence stays;
-    /// says whether this one does.
+    /// Puts a session inside, as its home or its client says. Of two holds that conflict the one with the higher fence stays.
+    /// Says whether the fences decide: where permits or a capacity are too few, they do not say which hold is over.
     pub(crate) fn install(&mut self, hold: &HoldCopy, out: &mut Vec<Event>) -> bool {
         self.admit_guest(hold.session);
         let s = self.session_ids[&hold.session];
@@ -170,18 +188,21 @@ impl Local {
                     Mode::Exclusive => Definition::new(Rule::Mutex),
                     Mode::Shared => Definition::new(Rule::Shared),
                     Mode::Lead(_) => Definition::election(),
-                    Mode::Permits(_) | Mode::Room(_) => return false,
+                    Mode::Permits(_) | Mode::Room(_) => return true,
                 };
                 let standing = Standing::Implicit { successor: None };
                 self.create(hold.gate.clone(), definition, standing)
             }
         };
+        let gate = &self.gates[g];
+        let counts = !hold.mode.exclusive() && gate.definition.units_max() < u64::MAX;
+        let known = self.held(g, s);
+        let known = known.is_some_and(|h| self.holds[h].fence == hold.fence);
         let Some(losers) = self.driven_out_by(g, s, hold) else {
             self.retire(g);
-            return self
-                .held(g, s)
-                .is_some_and(|h| self.holds[h].fence == hold.fence);
+            return known || !counts;
         };
+        let fits = losers.is_empty();
         for h in losers {
             self.lose(h, Loss::Claim, out);
         }
@@ -190,25 +211,23 @@ impl Local {
             gate: g,
             mode: hold.mode.clone(),
             class: 0,
-            reason: None,
+            reason: hold.reason.clone(),
             turn: Turn::Claimed {
                 proven: hold.proven,
             },
             ticket: None,
             asked: None,
             together: 1,
+            known: Known {
+                since: Some(hold.since),
+                until: hold.until,
+            },
         };
         self.take(self.now, entrance, Some(hold.fence), out);
-        let Some(h) = self.held(g, s) else {
-            return false;
-        };
-        self.holds[h].reserved = hold.reserved;
-        if let Some(until) = hold.until {
-            let serial = self.holds[h].serial;
-            self.holds[h].until = until;
-            self.arm(until, serial, Target::Hold(h));
+        if let Some(h) = self.held(g, s) {
+            self.holds[h].reserved = hold.reserved;
         }
-        true
+        fits || !counts
     }
 
     /// The holders that a proven hold drives out; `None` if it gives way itself.
@@ -218,6 +237,7 @@ impl Local {
             fence: hold.fence,
             ask: Ask::Plain,
             proven: hold.proven,
+            ..Claim::default()
         };
         self.driven_out(g, s, &hold.mode, &claim)
     }

@@ -22,6 +22,15 @@ pub(super) struct Entrance {
     /// When it asked; `None` if it was inside before.
     pub(super) asked: Option<u64>,
     pub(super) together: u32,
+    /// What is known of a hold that was granted elsewhere or before a crash.
+    pub(super) known: Known,
+}
+
+/// Since when a session is inside, and when its hold ends by itself, where these books do not decide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    pub(super) since: Option<u64>,
+    pub(super) until: Option<u64>,
 }
 
 impl Local {
@@ -85,6 +94,7 @@ impl Local {
                 ticket: Some(wait.ticket),
                 asked: Some(wait.since),
                 together,
+                known: Known::default(),
             };
             let grant = self.take(now, entrance, None, out);
             match wait.set() {
@@ -117,6 +127,7 @@ impl Local {
             ticket,
             asked,
             together,
+            known,
         } = entrance;
         debug_assert!(
             self.held(g, s).is_none(),
@@ -156,7 +167,7 @@ impl Local {
                 since: now,
             }));
         }
-        let until = gate.until(now);
+        let until = known.until.unwrap_or_else(|| gate.until(now));
         let exclusive = mode.exclusive();
         let elected = claimed.is_none() && matches!(mode, Mode::Lead(_));
         let kind = Kind::of(&mode, class);
@@ -177,7 +188,7 @@ impl Local {
             session: s,
             mode,
             fence,
-            since: now,
+            since: known.since.map_or(now, |since| since.min(now)),
             asked,
             kind,
             until,
@@ -225,7 +236,7 @@ impl Local {
         self.arm(until, serial, Target::Hold(h));
         Grant {
             fence,
-            lease_ms: Some(until - now),
+            lease_ms: Some(until.saturating_sub(now)),
         }
     }
 

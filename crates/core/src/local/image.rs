@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Local;
-use super::enter::Entrance;
+use super::enter::{Entrance, Known};
 use crate::event::Turn;
 use crate::fence::{Fence, Fences};
 use crate::gate::{Definition, GateKey, Mode, Rank, Rule, Standing};
@@ -247,24 +247,21 @@ impl Local {
             ticket: None,
             asked: None,
             together: 1,
+            known: Known {
+                since: Some(now.saturating_sub(image.age_ms)),
+                until: Some(
+                    image
+                        .left_ms
+                        .map_or(u64::MAX, |left| now.saturating_add(left)),
+                ),
+            },
         };
         self.take(now, entrance, Some(image.fence), &mut Vec::new());
         let Some(h) = self.held(g, s) else {
             return;
         };
-        let serial = self.next_serial();
-        let hold = &mut self.holds[h];
-        hold.serial = serial;
-        hold.since = now.saturating_sub(image.age_ms);
-        hold.until = image
-            .left_ms
-            .map_or(u64::MAX, |left| now.saturating_add(left));
-        hold.told = image.told;
-        let until = hold.until;
+        self.holds[h].told = image.told;
         self.gates[g].untold -= u32::from(image.told);
-        if until < u64::MAX {
-            self.arm(until, serial, Target::Hold(h));
-        }
     }
 
     fn restore_wait(&mut self, now: u64, image: WaitImage) {

@@ -93,6 +93,7 @@ fn a_session_may_claim_as_much_as_it_may_hold() {
             fence: Fence(1),
             ask: Ask::Plain,
             proven: false,
+            ..Claim::default()
         });
         let claims = claims.collect();
         match house.ask(0, session, &Command::Resume { claims }) {

@@ -1,7 +1,7 @@
 //! `LOCK`: asking to enter one gate, and what all requests to enter have in common.
 
 use super::Local;
-use super::enter::Entrance;
+use super::enter::{Entrance, Known};
 use super::request::{Terms, Wanted, WantedGate};
 use crate::command::{Answer, Lock, Settled, WaitEnd};
 use crate::error::Refusal;
@@ -59,6 +59,7 @@ impl Local {
             ticket: None,
             asked: Some(now),
             together: 1,
+            known: Known::default(),
         };
         let settled = Settled::Entered(self.take(now, entrance, None, out));
         if lock.id.is_some() {

@@ -30,6 +30,7 @@ mod unlock;
 mod view;
 mod waiting;
 
+pub(crate) use awaited::AWAITED_NAMED;
 pub(crate) use books::HoldCopy;
 pub(crate) use doors::Census;
 pub(crate) use election::no_candidate;
@@ -37,7 +38,7 @@ pub(crate) use hands::TakeCopy;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
 pub use image::Image;
-pub(crate) use request::name_asked;
+pub(crate) use request::{check_reason, name_asked};
 pub use slices::People;
 pub(crate) use touches::Touched;
 pub use touches::{Touch, Touches};

@@ -59,9 +59,7 @@ impl Local {
         reason: Option<&str>,
         id: Option<&str>,
     ) -> Result<(), Refusal> {
-        if let Some(reason) = reason {
-            check_text("REASON", reason, Limits::REASON_BYTES)?;
-        }
+        check_reason(reason)?;
         if let Some(id) = id {
             check_text("ID", id, Limits::ID_BYTES)?;
         }
@@ -210,6 +208,11 @@ pub(crate) fn name_asked(name: &str, ask: Ask<'_>) -> Result<Name, Refusal> {
         Ask::Lead { .. } => Name::known(name),
         _ => Name::new(name),
     }
+}
+
+pub(crate) fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+    let check = |reason| check_text("REASON", reason, Limits::REASON_BYTES);
+    reason.map_or(Ok(()), check)
 }
 
 /// Checks class and needs against a definition; returns the class.

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Local;
-use super::enter::Entrance;
-use super::name_asked;
+use super::enter::{Entrance, Known};
+use super::{check_reason, name_asked};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Loss, Turn};
@@ -96,6 +96,9 @@ impl Local {
                 claim.fence
             ));
         }
+        if claim.until.is_some_and(|until| until <= now) {
+            return ClaimEnd::Lost;
+        }
         // It was granted nothing there. Others may have been since, and its fence would be below theirs.
         if !self.sessions[s].touched.includes(Shard::of(claim.gate)) {
             return ClaimEnd::Lost;
@@ -131,13 +134,17 @@ impl Local {
             gate: g,
             mode,
             class: 0,
-            reason: None,
+            reason: claim.reason.map(Box::from),
             turn: Turn::Claimed {
                 proven: claim.proven,
             },
             ticket: None,
             asked: None,
             together: 1,
+            known: Known {
+                since: claim.since,
+                until: claim.until,
+            },
         };
         self.take(now, entrance, Some(claim.fence), out);
         ClaimEnd::Held
@@ -145,6 +152,7 @@ impl Local {
 
     /// The gate that a claim names, created if it was implicit.
     fn claimed_gate(&mut self, claim: &Claim<'_>) -> Result<(GateKey, Mode), Refusal> {
+        check_reason(claim.reason)?;
         if let Some(&g) = self.names.get(claim.gate) {
             let gate = &self.gates[g];
             let mode = gate

@@ -47,6 +47,22 @@ pub struct GateView {
     pub awaits: Vec<SessionId>,
 }
 
+impl GateView {
+    /// A gate that exists only because somebody asks for it.
+    pub(crate) fn idle(name: Name, definition: Definition) -> GateView {
+        GateView {
+            name,
+            definition,
+            implicit: true,
+            holders: Vec::new(),
+            waiters: Vec::new(),
+            inside: 0,
+            waiting: 0,
+            awaits: Vec::new(),
+        }
+    }
+}
+
 /// Somebody inside a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderView {
@@ -85,6 +101,8 @@ pub struct HoldView<'a> {
     pub until: Option<u64>,
     /// See [`HolderView::proven`].
     pub proven: bool,
+    /// Since when it is held.
+    pub since: u64,
 }
 
 /// Somebody waiting at a gate.
@@ -200,6 +218,7 @@ impl Local {
             fence: hold.fence,
             until: Some(hold.until).filter(|until| *until != u64::MAX),
             proven: hold.proven,
+            since: hold.since,
         })
     }
 

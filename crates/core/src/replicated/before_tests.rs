@@ -124,6 +124,7 @@ fn fences_after_it_are_above_all_of_before() {
             fence: highest,
             ask: Ask::Plain,
             proven: true,
+            ..Claim::default()
         };
         let resume = Command::Resume {
             claims: vec![claim].into(),

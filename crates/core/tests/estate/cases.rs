@@ -8,24 +8,25 @@ use testigo_core::{
     Replicated, Resumed, SessionId, Settled, Shard, Span, Stamp, Start, WaitEnd, Word,
 };
 
-const GATE: &str = "deploy";
-const SESSION: u64 = 7;
+pub(crate) const GATE: &str = "deploy";
+pub(crate) const SESSION: u64 = 7;
 
 /// Three nodes that follow one log at once; frames wait until they are delivered.
-struct Stage {
-    replicated: Replicated,
-    estates: Vec<Estate>,
+pub(crate) struct Stage {
+    pub(crate) replicated: Replicated,
+    pub(crate) estates: Vec<Estate>,
     sequences: [u64; 3],
-    frames: VecDeque<(Peer, Peer, Frame)>,
-    tells: Vec<Tell>,
+    pub(crate) frames: VecDeque<(Peer, Peer, Frame)>,
+    pub(crate) tells: Vec<Tell>,
+    pub(crate) now: u64,
 }
 
-fn peer(at: usize) -> Peer {
+pub(crate) fn peer(at: usize) -> Peer {
     (NodeId(at as u64 + 1), Start(1))
 }
 
 impl Stage {
-    fn new(broken: Option<Broken>) -> Stage {
+    pub(crate) fn new(broken: Option<Broken>) -> Stage {
         let replicated = Replicated::new(Limits::default());
         let estates = (0..3).map(|at| {
             let mut estate = Estate::new(0, peer(at), 3_000, Limits::default(), 1, &replicated);
@@ -38,6 +39,7 @@ impl Stage {
             sequences: [0; 3],
             frames: VecDeque::new(),
             tells: Vec::new(),
+            now: 2_000,
         };
         let members = (0..3).map(peer).collect();
         let (before, generation) = (Index(0), 0);
@@ -60,7 +62,7 @@ impl Stage {
     }
 
     /// Everybody applies a change that a node has submitted.
-    fn log(&mut self, by: usize, change: Change) {
+    pub(crate) fn log(&mut self, by: usize, change: Change) {
         self.sequences[by] += 1;
         let (node, start) = peer(by);
         let origin = Origin {
@@ -79,7 +81,7 @@ impl Stage {
             .expect("it rests on what is so");
         for at in 0..3 {
             let mut out = Out::default();
-            self.estates[at].follow(2_000, &self.replicated, &applied, &mut out);
+            self.estates[at].follow(self.now, &self.replicated, &applied, &mut out);
             self.collect(at, out);
         }
     }
@@ -91,15 +93,15 @@ impl Stage {
         }
     }
 
-    fn ask(&mut self, at: usize, session: SessionId, command: &Command<'_>) -> Answer {
+    pub(crate) fn ask(&mut self, at: usize, session: SessionId, command: &Command<'_>) -> Answer {
         let mut out = Out::default();
-        let answer = self.estates[at].ask(2_000, &self.replicated, session, command, &mut out);
+        let answer = self.estates[at].ask(self.now, &self.replicated, session, command, &mut out);
         self.collect(at, out);
         answer.expect("the node acts")
     }
 
     /// Makes a node the owner of a gate.
-    fn give(&mut self, gate: &str, to: usize) {
+    pub(crate) fn give(&mut self, gate: &str, to: usize) {
         let (shard, (taker, start)) = (Shard::of(gate), peer(to));
         let ownership = self.replicated.ownership();
         let (number, title) = (ownership.number(shard), ownership.title(shard));
@@ -117,7 +119,7 @@ impl Stage {
     }
 
     /// Opens a session at a node, and gives the index of its home.
-    fn open(&mut self, at: usize, session: SessionId) -> Index {
+    pub(crate) fn open(&mut self, at: usize, session: SessionId) -> Index {
         let open = Change::OpenSession {
             session,
             ttl_ms: 10_000,
@@ -134,7 +136,7 @@ impl Stage {
         resumed.expect("everybody has spoken")
     }
 
-    fn try_resume(
+    pub(crate) fn try_resume(
         &mut self,
         at: usize,
         session: SessionId,
@@ -142,7 +144,7 @@ impl Stage {
     ) -> Option<Vec<ClaimEnd>> {
         let home = self.replicated.session(session).expect("it is open").home;
         let mut out = Out::default();
-        self.estates[at].resume(2_000, &self.replicated, session, claims, None, &mut out);
+        self.estates[at].resume(self.now, &self.replicated, session, claims, None, &mut out);
         self.collect(at, out);
         let home = home.index;
         self.log(at, Change::MoveSession { session, home });
@@ -156,14 +158,14 @@ impl Stage {
         })
     }
 
-    fn deliver(&mut self, (from, to, frame): (Peer, Peer, Frame)) {
+    pub(crate) fn deliver(&mut self, (from, to, frame): (Peer, Peer, Frame)) {
         let at = to.0.0 as usize - 1;
         let mut out = Out::default();
-        self.estates[at].receive(2_000, &self.replicated, from, frame, &mut out);
+        self.estates[at].receive(self.now, &self.replicated, from, frame, &mut out);
         self.collect(at, out);
     }
 
-    fn deliver_all(&mut self) {
+    pub(crate) fn deliver_all(&mut self) {
         while let Some(frame) = self.frames.pop_front() {
             self.deliver(frame);
         }
@@ -243,6 +245,7 @@ fn held_after_an_old_release(broken: Option<Broken>) -> bool {
         fence,
         ask: Default::default(),
         proven: true,
+        ..Claim::default()
     }];
     assert_eq!(stage.resume(2, session, &claims), [ClaimEnd::Held]);
     stage.deliver(release);
@@ -301,6 +304,7 @@ fn claims_of_a_set(broken: Option<Broken>) -> (Vec<ClaimEnd>, bool) {
             fence: *fence,
             ask: Default::default(),
             proven: true,
+            ..Claim::default()
         })
         .collect();
     let ends = stage.resume(0, session, &claims);
@@ -414,37 +418,4 @@ fn a_blocked_wait_elsewhere_is_a_sign_of_life() {
     assert!(gone.is_ok());
     assert!(!silent(&mut stage, 29_000));
     assert!(silent(&mut stage, 31_000));
-}
-
-/// What a session is told that resumes elsewhere when its home is lost, while another one of that home has not been heard of.
-fn resumed_beside_an_orphan(claims: bool) -> Option<Vec<ClaimEnd>> {
-    let [session, other] = [SESSION, SESSION + 1].map(SessionId::opened);
-    let mut stage = Stage::new(None);
-    stage.give(GATE, 0);
-    stage.open(0, session);
-    stage.open(0, other);
-    let fence = Fence(1);
-    let view = stage.replicated.view();
-    let members = [peer(1), peer(2)].to_vec();
-    let left_out = Change::View {
-        before: view.index,
-        members,
-        generation: view.generation,
-    };
-    stage.log(1, left_out);
-    stage.deliver_all();
-    let all = [Claim {
-        gate: GATE,
-        fence,
-        ask: Default::default(),
-        proven: true,
-    }];
-    stage.try_resume(2, session, if claims { &all } else { &[] })
-}
-
-#[test]
-fn whoever_claims_nothing_where_others_are_awaited_does_not_wait_for_them() {
-    assert_eq!(resumed_beside_an_orphan(false), Some(vec![]));
-    // Another one may have the gate, under a higher fence.
-    assert_eq!(resumed_beside_an_orphan(true), None);
 }

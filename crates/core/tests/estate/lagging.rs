@@ -270,6 +270,7 @@ fn resumed_while_its_gate_moves(broken: Option<Broken>) -> Lagging {
         fence,
         ask: Default::default(),
         proven: true,
+        ..Claim::default()
     }];
     let Node {
         estate, replicated, ..

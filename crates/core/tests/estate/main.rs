@@ -8,6 +8,7 @@ mod clients;
 mod hands;
 mod lagging;
 mod links;
+mod losses;
 mod monitors;
 mod people;
 mod plan;
@@ -220,6 +221,7 @@ fn a_rule_that_is_left_out_is_noticed() {
         Broken::CutOffHolder,
         Broken::LateGrant,
         Broken::OpenAtOnce,
+        Broken::AnswerBeforeReports,
         Broken::OpenWithoutOrphans,
         Broken::ReportReleased,
         Broken::OldAnswer,

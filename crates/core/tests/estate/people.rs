@@ -65,6 +65,7 @@ impl World {
             Tell::Lost { gate, fence, .. } => {
                 let lost = (gate.to_string(), fence);
                 if self.clients[which].holds().contains(&lost) {
+                    self.not_wronged(which, &gate)?;
                     self.monitors.leaves(which, &gate);
                     self.clients[which].lose(&gate);
                 }
@@ -108,11 +109,12 @@ impl World {
                     return Ok(());
                 };
                 let believes = self.clients[which].deadline > self.now;
-                // The node has heard of it then or later.
-                self.clients[which].deadline = self.clients[which].resumed + TTL_MS;
                 let mut kept = Vec::new();
                 for ((gate, fence), end) in held.into_iter().zip(&resumed.claims) {
                     if *end != ClaimEnd::Held {
+                        if believes {
+                            self.not_wronged(which, &gate)?;
+                        }
                         self.monitors.leaves(which, &gate);
                         continue;
                     }
@@ -122,6 +124,8 @@ impl World {
                     }
                     kept.push((gate, fence));
                 }
+                // The node has heard of it then or later.
+                self.clients[which].deadline = self.clients[which].resumed + TTL_MS;
                 self.clients[which].state = State::inside(kept.clone());
                 // What it did not know of it does not want.
                 for (gate, _) in resumed.holds {
@@ -176,6 +180,15 @@ impl World {
     pub(crate) fn leaves_all(&mut self, which: usize) {
         for (gate, _) in self.clients[which].holds().to_vec() {
             self.monitors.leaves(which, &gate);
+        }
+    }
+
+    /// A client that keeps the rules, and whose session lives, loses nothing.
+    fn not_wronged(&self, which: usize, gate: &str) -> Result<(), String> {
+        let client = &self.clients[which];
+        match client.opened && client.deadline > self.now {
+            true => Err(format!("at {}: client {which} has lost {gate}", self.now)),
+            false => Ok(()),
         }
     }
 
@@ -415,6 +428,7 @@ impl World {
                     false => self.clients[which].claims(self.plan.elections),
                 },
                 proven: true,
+                ..Claim::default()
             })
             .collect();
         let mut out = Out::default();

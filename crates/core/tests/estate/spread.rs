@@ -333,6 +333,7 @@ fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
                 fence,
                 ask: Ask::Plain,
                 proven: true,
+                ..Claim::default()
             }];
             let (now, mut out) = (trio.now, Out::default());
             trio.estates[to]

@@ -381,6 +381,7 @@ fn claims_are_answered_in_their_order_whatever_they_mean() {
         fence: grant.fence,
         ask,
         proven: true,
+        ..Claim::default()
     };
     let claims = [
         claim("no-such-gate", Ask::Permits(2)),

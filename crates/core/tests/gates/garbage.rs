@@ -204,6 +204,7 @@ impl Chaos {
                 fence: fences[at],
                 ask: asks[at],
                 proven: proven[at],
+                ..Claim::default()
             })
             .collect();
         let claims = claims.into();

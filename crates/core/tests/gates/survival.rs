@@ -235,6 +235,7 @@ impl Node {
                     fence: *fence,
                     ask: ask(mode),
                     proven,
+                    ..Claim::default()
                 })
                 .collect();
             let resumed = self.resume(session, &claims);

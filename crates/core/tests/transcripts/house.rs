@@ -267,6 +267,7 @@ impl House {
                 fence: fence_of(fence),
                 ask,
                 proven,
+                ..Claim::default()
             });
             rest = more;
         }

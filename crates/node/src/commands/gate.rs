@@ -113,10 +113,9 @@ impl House {
 
     /// `GATE SHOW name`. If very many are inside or waiting, it shows those who are still there when their row is made.
     fn gate_show(&mut self, id: ClientId, gate: &str) -> Outcome {
-        let people = self.local().people(gate)?;
-        if people.inside() + people.waiting() <= SLICE_ROWS {
-            let mut view = self.local().gate(gate)?;
-            self.label_people(&mut view);
+        let frame = self.gate_view(gate, 0)?;
+        if frame.inside + frame.waiting <= SLICE_ROWS {
+            let view = self.gate_view(gate, SLICE_ROWS)?;
             let travels = self.travel_pairs(gate, &view.definition);
             let shown = GateShown {
                 user: self.user(id)?,
@@ -128,7 +127,7 @@ impl House {
         let user = Arc::clone(self.user(id)?);
         let protocol = self.connections[id].protocol;
         let name = gate.to_owned();
-        let frame = self.local().gate_with(gate, 0)?;
+        let people = self.local().people(gate)?;
         let (mut holders, mut waiters) = (self.rows_for(id), self.rows_for(id));
         let mut at = 0;
         self.in_slices(id, move |house, slice| {

@@ -1,6 +1,5 @@
 //! `SESSION OPEN|RESUME|CLOSE|INFO|LIST|END`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use testigo_core::pool::{NamedSlot, Said};
@@ -81,7 +80,7 @@ impl House {
     }
 
     /// `SESSION RESUME id [SERIAL n] [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS
-    /// (receipt|-)…]] [SLOTS n (pool slot fence)…]`.
+    /// (receipt|-)…] [REASONS (reason|-)…]] [SLOTS n (pool slot fence)…]`.
     fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let session = session_id(&mut words)?;
         let serial = match words.keyword("SERIAL") {
@@ -102,7 +101,13 @@ impl House {
             if words.keyword("RECEIPTS") {
                 for claim in &mut claims {
                     let receipt = words.text("a receipt (- for a claim without one)")?;
-                    claim.2 = Some(receipt).filter(|receipt| *receipt != "-");
+                    claim.receipt = Some(receipt).filter(|receipt| *receipt != "-");
+                }
+            }
+            if words.keyword("REASONS") {
+                for claim in &mut claims {
+                    let reason = words.text("a reason (- for a hold without one)")?;
+                    claim.reason = Some(reason).filter(|reason| *reason != "-");
                 }
             }
         }
@@ -111,9 +116,8 @@ impl House {
         for (pool, _, _) in slots.iter().flatten() {
             self.allow(id, Deed::Use, pool)?;
         }
-        let claims: Vec<Holding<'_>> = claims.iter().map(holding).collect();
         for claim in &claims {
-            self.allow(id, Deed::Use, claim.gate)?;
+            self.allow(id, Deed::Use, &claim.gate)?;
         }
         if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
@@ -300,33 +304,31 @@ fn slot_claims(words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal>
     Ok(Some(claims))
 }
 
-/// What a client says it holds: name, fence, mode, and a receipt.
-type SaidHold<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);
-
 /// `gate fence [SHARED|PERMITS h|ROOM r]`, or `election term LEADER rank value`.
-fn claim<'a>(words: &mut Words<'a>) -> Result<SaidHold<'a>, Refusal> {
+fn claim<'a>(words: &mut Words<'a>) -> Result<Holding<'a>, Refusal> {
     let mut ahead = *words;
     let name = words.text("a gate's name")?;
     let fence = Fence(words.number("a fence")?);
-    if words.keyword("LEADER") {
-        let rank = words.integer("the rank")?;
-        let value = words.next_bytes();
-        let value = value.ok_or_else(|| bad_arg("the value is missing; it may be empty"))?;
-        let election = String::from(Name::election(name)?);
-        return Ok((election.into(), (fence, Ask::Lead { rank, value }), None));
-    }
-    let gate = gate_name(&mut ahead)?;
-    let ask = ask(words)?.unwrap_or_default();
-    Ok((gate.into(), (fence, ask), None))
-}
-
-fn holding<'a>((gate, (fence, ask), receipt): &'a SaidHold<'a>) -> Holding<'a> {
-    Holding {
+    let (gate, ask) = match words.keyword("LEADER") {
+        true => {
+            let rank = words.integer("the rank")?;
+            let value = words.next_bytes();
+            let value = value.ok_or_else(|| bad_arg("the value is missing; it may be empty"))?;
+            let election = String::from(Name::election(name)?);
+            (election.into(), Ask::Lead { rank, value })
+        }
+        false => {
+            let gate = gate_name(&mut ahead)?;
+            (gate.into(), ask(words)?.unwrap_or_default())
+        }
+    };
+    Ok(Holding {
         gate,
-        fence: *fence,
-        ask: *ask,
-        receipt: *receipt,
-    }
+        fence,
+        ask,
+        receipt: None,
+        reason: None,
+    })
 }
 
 fn session_id(words: &mut Words<'_>) -> Result<SessionId, Refusal> {

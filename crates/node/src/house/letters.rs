@@ -122,6 +122,8 @@ mod tests {
             left_ms: None,
             proven: true,
             reserved: false,
+            held_ms: 0,
+            reason: None,
         };
         Letter::Estate(Frame::Report {
             entry: Index(9),

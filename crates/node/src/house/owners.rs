@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use testigo_core::{GateView, QueueId, SessionId, SessionView, Shard};
+use testigo_core::{GateView, QueueId, Refusal, SessionId, SessionView, Shard};
 
 use super::{House, Seat, Slice};
 use crate::users::{Deed, User};
@@ -70,6 +70,16 @@ impl House {
         let members = self.replicated().view().members.iter();
         let others = members.map(|member| member.node.0);
         others.filter(|node| *node != self.own.0.0).collect()
+    }
+
+    /// A gate of this node, with labels.
+    pub(crate) fn gate_view(&self, name: &str, people_max: usize) -> Result<GateView, Refusal> {
+        let mut view = match self.services.estate() {
+            Some(estate) => estate.gate_view(self.replicated(), name, people_max)?,
+            None => self.local().gate_with(name, people_max)?,
+        };
+        self.label_people(&mut view);
+        Ok(view)
     }
 
     /// Labels the sessions at a gate as the log does: its owner's books have no labels of sessions that live elsewhere.

@@ -1,6 +1,9 @@
-//! Receipts: proof, after a crash, that the node granted what a session claims. A receipt is an HMAC-SHA256 over session,
-//! gate, mode and fence, under the key in the log. It is made from the node's own record of a hold, never from what a client
-//! says, and only for holds that are themselves proven: a lie gets no receipt.
+//! Receipts: proof, after a crash, that the node granted what a session claims. A receipt says when the hold was granted and
+//! when it ends by itself, by the wall clock of the session's home, and has an HMAC-SHA256 over that, session, gate, mode and
+//! fence, under the key in the log. It is made from the node's own record of a hold, never from what a client says, and only
+//! for holds that are themselves proven: a lie gets no receipt.
+
+use std::borrow::Cow;
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
@@ -12,22 +15,28 @@ use testigo_core::{
 
 use super::asking::with_misfits;
 use super::{House, Seat, fence_reply};
+use crate::clock::wall_ms;
 use crate::wire::{Reply, Words};
 
 /// Says what is covered, so that nothing else that the key may ever sign can be taken for a receipt.
 const DOMAIN: &[u8] = b"testigo receipt 1\0";
 
+/// How far the wall clocks of two nodes may be apart. A hold that is claimed ends this much later than its receipt says.
+const CLOCKS_APART_MS: u64 = 60_000;
+
 /// What a resuming session says it holds, with the receipt that it was given, if any.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Holding<'a> {
     /// The gate's name.
-    pub gate: &'a str,
+    pub gate: Cow<'a, str>,
     /// The fence of the grant.
     pub fence: Fence,
     /// How it is inside.
     pub ask: Ask<'a>,
     /// The proof.
     pub receipt: Option<&'a str>,
+    /// Why, shown to others.
+    pub reason: Option<&'a str>,
 }
 
 /// A resume.
@@ -48,23 +57,81 @@ impl Receipts {
         Receipts(hmac::Key::new(hmac::HMAC_SHA256, key.bytes()))
     }
 
-    fn write(&self, session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> String {
-        let tag = hmac::sign(&self.0, &covered(session, gate, ask, fence));
-        BASE64_URL_SAFE_NO_PAD.encode(tag)
+    fn write(
+        &self,
+        session: SessionId,
+        gate: &str,
+        (ask, fence): (Ask<'_>, Fence),
+        stay: Stay,
+    ) -> String {
+        let tag = hmac::sign(&self.0, &covered(session, gate, ask, fence, stay));
+        let mut bytes = stay.bytes().to_vec();
+        bytes.extend(tag.as_ref());
+        BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Compares in constant time.
-    fn proves(&self, session: SessionId, holding: &Holding<'_>, receipt: &str) -> bool {
-        let covered = covered(session, holding.gate, holding.ask, holding.fence);
-        let tag = BASE64_URL_SAFE_NO_PAD.decode(receipt);
-        tag.is_ok_and(|tag| hmac::verify(&self.0, &covered, &tag).is_ok())
+    /// What a receipt says, if it is one. Compares in constant time.
+    fn read(&self, session: SessionId, holding: &Holding<'_>, receipt: &str) -> Option<Stay> {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(receipt).ok()?;
+        let (stay, tag) = bytes.split_first_chunk()?;
+        let stay = Stay::of(stay);
+        let covered = covered(session, &holding.gate, holding.ask, holding.fence, stay);
+        hmac::verify(&self.0, &covered, tag).ok()?;
+        Some(stay)
+    }
+}
+
+/// When a hold was granted and when it ends by itself, by the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stay {
+    since: u64,
+    /// `u64::MAX` for never.
+    until: u64,
+}
+
+impl Stay {
+    const BYTES: usize = 16;
+
+    fn bytes(self) -> [u8; Stay::BYTES] {
+        (u128::from(self.since) << 64 | u128::from(self.until)).to_be_bytes()
+    }
+
+    fn of(bytes: &[u8; Stay::BYTES]) -> Stay {
+        let both = u128::from_be_bytes(*bytes);
+        Stay {
+            since: (both >> 64) as u64,
+            until: both as u64,
+        }
+    }
+
+    /// The stay of a hold of this node.
+    fn of_hold(hold: &HoldView<'_>, now: u64, wall: u64) -> Stay {
+        let by_wall = |at: u64| match at >= now {
+            true => wall.saturating_add(at - now),
+            false => wall.saturating_sub(now - at),
+        };
+        Stay {
+            since: by_wall(hold.since),
+            until: hold.until.map_or(u64::MAX, by_wall),
+        }
+    }
+
+    /// Since when and until when the hold counts here.
+    fn here(self, now: u64, wall: u64) -> (u64, Option<u64>) {
+        let since = now.saturating_sub(wall.saturating_sub(self.since));
+        let until = (self.until < u64::MAX).then(|| {
+            let late = self.until.saturating_add(CLOCKS_APART_MS);
+            now.saturating_add(late.saturating_sub(wall))
+        });
+        (since, until)
     }
 }
 
 /// The bytes that a receipt covers: numbers of fixed length, texts after their length. A request without words is the same as
 /// one for one permit, so both are covered alike.
-fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8> {
+fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence, stay: Stay) -> Vec<u8> {
     let mut bytes = DOMAIN.to_vec();
+    bytes.extend(stay.bytes());
     bytes.extend(session.number().to_be_bytes());
     bytes.extend(fence.0.to_be_bytes());
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -131,7 +198,8 @@ impl House {
             },
         };
         let receipts = self.receipts.as_ref().filter(|_| hold.proven);
-        receipts.map(|receipts| receipts.write(session, gate, ask, fence))
+        let stay = Stay::of_hold(&hold, self.now, wall_ms());
+        receipts.map(|receipts| receipts.write(session, gate, (ask, fence), stay))
     }
 
     /// The log now has the key of receipts.
@@ -228,18 +296,22 @@ impl House {
         for holding in holdings {
             let receipt = holding.receipt.filter(|_| looked_at);
             let receipts = self.receipts.as_ref();
-            let proven = receipt.map(|receipt| {
-                receipts.is_some_and(|receipts| receipts.proves(session, holding, receipt))
-            });
-            fits.push(proven != Some(false));
-            if proven != Some(false) {
-                claims.push(Claim {
-                    gate: holding.gate,
-                    fence: holding.fence,
-                    ask: holding.ask,
-                    proven: proven == Some(true),
-                });
+            let read = receipt.map(|receipt| receipts?.read(session, holding, receipt));
+            fits.push(read != Some(None));
+            if read == Some(None) {
+                continue;
             }
+            let stay = read.flatten();
+            let here = stay.map(|stay| stay.here(self.now, wall_ms()));
+            claims.push(Claim {
+                gate: &holding.gate,
+                fence: holding.fence,
+                ask: holding.ask,
+                proven: stay.is_some(),
+                since: here.map(|(since, _)| since),
+                until: here.and_then(|(_, until)| until),
+                reason: holding.reason,
+            });
         }
         if self.services.estate().is_some() {
             let ticket = (self.services).resume(self.now, session, &claims, said)?;
@@ -257,16 +329,22 @@ impl House {
 mod tests {
     use super::*;
 
+    const STAY: Stay = Stay {
+        since: 1_000,
+        until: 5_000,
+    };
+
     fn receipts(byte: u8) -> Receipts {
         Receipts::new(&ReceiptKey::new([byte; ReceiptKey::BYTES]))
     }
 
     fn holding<'a>(gate: &'a str, fence: u64, ask: Ask<'a>) -> Holding<'a> {
         Holding {
-            gate,
+            gate: gate.into(),
             fence: Fence(fence),
             ask,
             receipt: None,
+            reason: None,
         }
     }
 
@@ -297,39 +375,52 @@ mod tests {
         ];
         let own = receipts(1);
         for (session, gate, fence, ask) in all {
-            let receipt = own.write(SessionId::opened(session), gate, ask, Fence(fence));
-            assert_eq!(receipt.len(), 43);
+            let receipt = own.write(SessionId::opened(session), gate, (ask, Fence(fence)), STAY);
+            assert_eq!(receipt.len(), 64);
             let fit = all.iter().filter(|(session, gate, fence, ask)| {
                 let holding = holding(gate, *fence, *ask);
-                own.proves(SessionId::opened(*session), &holding, &receipt)
+                own.read(SessionId::opened(*session), &holding, &receipt) == Some(STAY)
             });
             assert_eq!(fit.count(), 1);
             let holding = holding(gate, fence, ask);
-            assert!(!receipts(2).proves(SessionId::opened(session), &holding, &receipt));
+            assert_eq!(
+                receipts(2).read(SessionId::opened(session), &holding, &receipt),
+                None
+            );
         }
     }
 
     #[test]
     fn a_leader_that_has_changed_its_value_proves_its_term() {
         let lead = |rank, value| Ask::Lead { rank, value };
-        let receipt = receipts(1).write(SessionId::opened(1), "a", lead(1, b"old"), Fence(5));
+        let receipt =
+            receipts(1).write(SessionId::opened(1), "a", (lead(1, b"old"), Fence(5)), STAY);
         let changed = holding("a", 5, lead(2, b"new"));
-        assert!(receipts(1).proves(SessionId::opened(1), &changed, &receipt));
+        assert!(
+            receipts(1)
+                .read(SessionId::opened(1), &changed, &receipt)
+                .is_some()
+        );
     }
 
     #[test]
     fn one_permit_is_what_a_plain_request_asks_for() {
-        let receipt = receipts(1).write(SessionId::opened(1), "a", Ask::Permits(1), Fence(5));
+        let receipt =
+            receipts(1).write(SessionId::opened(1), "a", (Ask::Permits(1), Fence(5)), STAY);
         let plain = holding("a", 5, Ask::Plain);
-        assert!(receipts(1).proves(SessionId::opened(1), &plain, &receipt));
+        assert!(
+            receipts(1)
+                .read(SessionId::opened(1), &plain, &receipt)
+                .is_some()
+        );
     }
 
     #[test]
     fn whatever_is_no_receipt_proves_nothing() {
         let own = receipts(1);
         let (session, plain) = (SessionId::opened(1), holding("a", 5, Ask::Plain));
-        let receipt = own.write(session, "a", Ask::Plain, Fence(5));
-        let cut = &receipt[..42];
+        let receipt = own.write(session, "a", (Ask::Plain, Fence(5)), STAY);
+        let cut = &receipt[..60];
         let longer = format!("{receipt}A");
         for wrong in [
             "",
@@ -338,9 +429,26 @@ mod tests {
             cut,
             &longer,
             &"A".repeat(43),
+            &"A".repeat(64),
+            // Another time, under the same tag.
+            &format!("B{}", &receipt[1..]),
             &"A".repeat(100_000),
         ] {
-            assert!(!own.proves(session, &plain, wrong), "{wrong}");
+            assert_eq!(own.read(session, &plain, wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_hold_counts_a_minute_longer_than_its_receipt_says() {
+        let later = STAY.here(100_000, 3_000);
+        assert_eq!(later, (98_000, Some(100_000 + 62_000)));
+        // Two minutes later it is over.
+        assert_eq!(STAY.here(100_000, 125_000).1, Some(100_000));
+        let endless = Stay {
+            until: u64::MAX,
+            ..STAY
+        };
+        assert_eq!(endless.here(100_000, 125_000).1, None);
+        assert_eq!(Stay::of(&endless.bytes()), endless);
     }
 }

@@ -57,11 +57,7 @@ struct Ended {
 impl Election {
     /// An election of this node, with its leader and candidates, if any.
     pub(super) fn of(house: &House, name: &Name, slice: &mut Slice) -> Election {
-        let view = house.local().gate_with(name, ROWS_MAX).ok();
-        let view = view.map(|mut view| {
-            house.label_people(&mut view);
-            view
-        });
+        let view = house.gate_view(name, ROWS_MAX).ok();
         let candidates = view.iter().flat_map(|view| &view.waiters);
         let candidates: Vec<Candidate> = candidates.map(Candidate::from).collect();
         let terms: Vec<Ended> = house.terms_of(name).map(Ended::from).collect();

@@ -73,12 +73,11 @@ impl StateMaker {
 
     fn show_one(&mut self, house: &House, slice: &mut Slice) -> bool {
         let Gates { pattern, user, .. } = &self.gates;
-        let view = house.local().gate_with(pattern, ROWS_MAX).ok();
+        let view = house.gate_view(pattern, ROWS_MAX).ok();
         let seen = view.filter(|view| view.name.as_election().is_none());
         let seen = seen.filter(|view| house.shows_gate(&view.name));
         let seen = seen.filter(|view| user.may(Deed::Show, &view.name));
-        if let Some(mut view) = seen {
-            house.label_people(&mut view);
+        if let Some(view) = seen {
             slice.spend(1 + view.holders.len() + view.waiters.len());
             let travelling = house.travelling(&view.name, &view.definition);
             self.shown.push(gate_of(view, travelling, user));
@@ -95,8 +94,7 @@ impl StateMaker {
                 return true;
             };
             // It may be gone by now.
-            if let Ok(mut view) = house.local().gate_with(&name, ROWS_MAX) {
-                house.label_people(&mut view);
+            if let Ok(view) = house.gate_view(&name, ROWS_MAX) {
                 slice.spend(1 + view.holders.len() + view.waiters.len());
                 let travelling = house.travelling(&view.name, &view.definition);
                 self.shown.push(gate_of(view, travelling, user));

@@ -201,6 +201,7 @@ impl Node {
                     fence: claim.fence,
                     ask: ask(&claim.mode),
                     proven: claim.proven,
+                    ..Claim::default()
                 })
                 .collect();
             let resumed = self.resume(session, &said);
@@ -338,6 +339,7 @@ fn proven_claims_find_room_whatever_others_claim_and_wait_for() {
         fence: Fence(1),
         ask: Ask::Plain,
         proven,
+        ..Claim::default()
     };
     let mut claims = |session, claims: &[Claim<'_>]| {
         let claims = claims.into();

@@ -226,6 +226,7 @@ impl World {
             fence: *fence,
             ask: ask(mode),
             proven: true,
+            ..Claim::default()
         });
         let claims = claims.collect();
         let resumed = match self.apply(session, &Command::Resume { claims }) {
