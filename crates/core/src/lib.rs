@@ -95,6 +95,7 @@ mod local;
 pub mod monitor;
 mod name;
 mod ownership;
+mod pattern;
 pub mod pool;
 mod receipt;
 mod replicated;
@@ -118,11 +119,12 @@ pub use local::{
     JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, Touch, Touches,
     WaiterView,
 };
-pub use name::{Name, bare_name, fits};
+pub use name::{Name, bare_name};
 pub use ownership::{
     Index, Member, NODES_MAX, NodeId, Number, OneOwner, Origin, Ownership, Shard, Span, Start,
     Title, View,
 };
+pub use pattern::{Matcher, Pattern};
 pub use receipt::ReceiptKey;
 pub use replicated::{
     Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, GroupEvent,

@@ -112,6 +112,10 @@ impl Limits {
 
     /// Bytes of a gate's, room's or once-key's name.
     pub const NAME_BYTES: usize = 255;
+    /// Bytes of a pattern of names, several stars in a row counted as one.
+    pub const PATTERN_BYTES: usize = 512;
+    /// Stars of a pattern, several in a row counted as one.
+    pub const PATTERN_STARS: usize = 8;
     /// Bytes of a session's label.
     pub const LABEL_BYTES: usize = 255;
     /// Bytes of a reason.

@@ -69,6 +69,13 @@ impl Replicated {
         self.records.gates.iter()
     }
 
+    /// All gates behind a name, or all of them, by name.
+    pub fn gates_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Definition)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let gates = &self.records.gates;
+        gates.range::<Name, _>((from, Bound::Unbounded))
+    }
+
     /// All opened sessions, by identity.
     pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionId, &SessionRecord)> {
         self.records

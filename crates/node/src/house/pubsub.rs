@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use testigo_core::{Name, bare_name, fits};
+use testigo_core::{Name, Pattern, bare_name};
 
 use super::{ClientId, House};
 use crate::users::Deed;
@@ -14,7 +14,8 @@ use crate::wire::Reply;
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     exact: BTreeMap<Box<str>, Vec<ClientId>>,
-    patterns: BTreeMap<Box<str>, Vec<ClientId>>,
+    /// As they were written, and as they are matched.
+    patterns: BTreeMap<Box<str>, (Pattern, Vec<ClientId>)>,
 }
 
 impl Channels {
@@ -30,12 +31,25 @@ impl Channels {
         leave(&mut self.exact, channel, client);
     }
 
-    pub(crate) fn join_pattern(&mut self, pattern: &str, client: ClientId) {
-        join(&mut self.patterns, pattern, client);
+    /// A pattern as it was written, and what was read from it.
+    pub(crate) fn join_pattern(&mut self, written: &str, pattern: Pattern, client: ClientId) {
+        match self.patterns.get_mut(written) {
+            Some((_, clients)) if clients.contains(&client) => {}
+            Some((_, clients)) => clients.push(client),
+            None => drop(
+                self.patterns
+                    .insert(written.into(), (pattern, vec![client])),
+            ),
+        }
     }
 
-    pub(crate) fn leave_pattern(&mut self, pattern: &str, client: ClientId) {
-        leave(&mut self.patterns, pattern, client);
+    pub(crate) fn leave_pattern(&mut self, written: &str, client: ClientId) {
+        if let Some((_, clients)) = self.patterns.get_mut(written) {
+            clients.retain(|other| *other != client);
+            if clients.is_empty() {
+                self.patterns.remove(written);
+            }
+        }
     }
 }
 
@@ -96,12 +110,14 @@ impl House {
                 letters.push((*client, letter));
             }
         }
-        for (pattern, clients) in &self.connections.channels.patterns {
-            if !fits(channel, pattern) {
+        for (written, (pattern, clients)) in &self.connections.channels.patterns {
+            let mut seeing = clients.iter().filter(|id| self.sees(**id, gate));
+            // Who may not see the name does not make the node match it.
+            let Some(first) = seeing.next().filter(|_| pattern.fits(channel)) else {
                 continue;
-            }
-            for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let mut letter = ["pmessage", pattern, channel].map(Reply::text).to_vec();
+            };
+            for client in [first].into_iter().chain(seeing) {
+                let mut letter = ["pmessage", written, channel].map(Reply::text).to_vec();
                 letter.push(message());
                 letters.push((*client, letter));
             }

@@ -49,9 +49,20 @@ impl Slice {
 
     /// As many of these places as there is room for. They are spent, and `from` moves behind them.
     pub(crate) fn places(&mut self, from: &mut usize, end: usize) -> Range<usize> {
+        self.places_of(from, end, 1)
+    }
+
+    /// The same if each place counts as several rows.
+    pub(crate) fn places_of(
+        &mut self,
+        from: &mut usize,
+        end: usize,
+        weight: usize,
+    ) -> Range<usize> {
         let start = *from;
-        *from = end.min(start.saturating_add(self.left)).max(start);
-        self.spend(*from - start);
+        let room = self.left.div_ceil(weight);
+        *from = end.min(start.saturating_add(room)).max(start);
+        self.spend((*from - start) * weight);
         start..*from
     }
 }

@@ -2,7 +2,7 @@
 //! is missing or wrong, the caller gets the refusal for the client.
 
 use serde::{Deserialize, Serialize};
-use testigo_core::{Refusal, Word};
+use testigo_core::{Matcher, Pattern, Refusal, Word};
 
 /// A complete command as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +101,14 @@ impl<'a> Words<'a> {
             .next_bytes()
             .ok_or_else(|| bad_arg(format!("{what} is missing")))?;
         std::str::from_utf8(word).map_err(|_| bad_arg(format!("{what} is not UTF-8")))
+    }
+
+    /// The next word as a pattern of names; without one, the pattern that all fit.
+    pub(crate) fn pattern(&mut self) -> Result<Matcher, Refusal> {
+        match self.left() {
+            0 => Ok(Pattern::any().matcher()),
+            _ => Ok(Pattern::new(self.text("the pattern")?)?.matcher()),
+        }
     }
 
     pub(crate) fn number(&mut self, what: &str) -> Result<u64, Refusal> {
