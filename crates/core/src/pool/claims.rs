@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use testigo_protocol::slots::Sharer;
+use testigo_protocol::slots::{Sharer, SlotSet};
 
 use super::counter::Use;
 use super::desk::COUNT_BITS;
@@ -54,7 +54,16 @@ impl PoolRecord {
     /// elsewhere.
     pub(super) fn claimed_elsewhere(&self, member: &Sharer) -> Vec<(u32, Use)> {
         let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
-        let slots = self.claims.keys().copied().filter(|slot| !owns(*slot));
+        self.claimed_if(|slot| !owns(slot))
+    }
+
+    /// Those of the slots that sessions claim.
+    pub(super) fn claimed_among(&self, slots: &SlotSet) -> Vec<(u32, Use)> {
+        self.claimed_if(|slot| slots.contains(slot))
+    }
+
+    fn claimed_if(&self, wanted: impl Fn(u32) -> bool) -> Vec<(u32, Use)> {
+        let slots = self.claims.keys().copied().filter(|slot| wanted(*slot));
         let claimed = slots.filter_map(|slot| {
             let (session, fence) = self.newest_claim(slot, None)?;
             Some((slot, Use::by_claim(session, fence, true)))
