@@ -269,11 +269,14 @@ impl House {
     /// Whether there is long work to go on with.
     #[cfg(test)]
     pub(super) fn has_long_work(&self) -> bool {
-        self.slices.len() > 0
+        self.slices.len() > 0 || self.local().is_reordering()
     }
 
     /// When there is long work to go on with, if any: now, or when it has been held back long enough.
     pub(crate) fn long_work_due_ms(&mut self) -> Option<u64> {
+        if self.local().is_reordering() {
+            return Some(0);
+        }
         match self.slices.len() {
             0 => None,
             _ if !self.slices.fresh.is_empty() => Some(0),
@@ -294,6 +297,9 @@ impl House {
 
     /// Makes a slice of the next task, and of those behind it if that leaves room.
     pub(crate) fn make_slice(&mut self) {
+        if self.local().is_reordering() {
+            self.services.reorder();
+        }
         let mut slice = Slice { left: SLICE_ROWS };
         let held = self.held_back_ms() > 0;
         while slice.has_room()
