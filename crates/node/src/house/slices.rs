@@ -37,6 +37,11 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    #[cfg(test)]
+    pub(crate) fn of(rows: usize) -> Slice {
+        Slice { left: rows }
+    }
+
     /// Whether there is room for another row.
     pub(crate) fn has_room(&self) -> bool {
         self.left > 0
