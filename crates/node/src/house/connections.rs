@@ -1,13 +1,15 @@
 //! The connections: who they are, what they are to be sent, and which of them go on. Nothing here knows what a command means.
 
+use std::collections::VecDeque;
 use std::ops::Index;
 
 use bytes::BytesMut;
 use rustc_hash::FxHashMap;
 use testigo_core::WaitEnd;
 
-use super::client::{Blocked, Cancelled, Client, ClientId, UnderWay};
+use super::client::{Blocked, Cancelled, Client, ClientId, Noted, UnderWay};
 use super::closings::{Closing, Closings};
+use super::cost::Cost;
 use super::pubsub::Channels;
 use super::strangers::Strangers;
 use super::unread::Unread;
@@ -25,6 +27,8 @@ pub(crate) struct Connections {
     pub(super) now: u64,
     /// Connections with something to send, or to be closed.
     unsent: Vec<ClientId>,
+    /// Listeners that were told something and are owed nothing else, in order.
+    told: VecDeque<ClientId>,
     /// Connections that were blocked and go on with what they have sent meanwhile.
     unblocked: Vec<ClientId>,
     pub(super) unread: Unread,
@@ -34,6 +38,8 @@ pub(crate) struct Connections {
     pub(crate) channels: Channels,
     /// Bytes kept of unfinished commands, as of the last turn.
     unfinished_bytes: usize,
+    /// What all commands have cost.
+    pub(crate) cost: Cost,
     /// Visitors whose answer is written.
     answered_visits: Vec<ClientId>,
 }
@@ -47,12 +53,14 @@ impl Connections {
             wire,
             now,
             unsent: Vec::new(),
+            told: VecDeque::new(),
             unblocked: Vec::new(),
             unread: Unread::default(),
             strangers: Strangers::default(),
             closings: Closings::default(),
             channels: Channels::default(),
             unfinished_bytes: 0,
+            cost: Cost::default(),
             answered_visits: Vec::new(),
         }
     }
@@ -167,11 +175,6 @@ impl Connections {
         std::mem::take(&mut self.unblocked)
     }
 
-    /// Puts back those that have not had their turn yet.
-    pub(crate) fn put_back_unblocked(&mut self, first: Vec<ClientId>) {
-        self.unblocked.splice(0..0, first);
-    }
-
     /// Lets a connection go on.
     pub(crate) fn let_go_on(&mut self, id: ClientId) {
         self.unblocked.push(id);
@@ -187,8 +190,50 @@ impl Connections {
         self.unsent.is_empty() && self.unblocked.is_empty()
     }
 
+    /// Tells a listener something. It is written to after those that wait for an answer.
+    pub(super) fn tell(&mut self, id: ClientId, message: Reply) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.noted == Noted::No
+            && !client.leaving
+        {
+            client.noted = Noted::Told;
+            self.told.push_back(id);
+        }
+        self.append(id, message);
+    }
+
+    /// Some of the listeners that were told something, each once.
+    pub(crate) fn take_told(&mut self, most: usize) -> Vec<ClientId> {
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some(id) = self.told.pop_front()
+        {
+            // It may have been answered, or be gone.
+            let waits = |client: &Client| client.noted == Noted::Told;
+            taken.extend(
+                self.clients
+                    .get(&id)
+                    .filter(|client| waits(client))
+                    .map(|_| id),
+            );
+        }
+        taken
+    }
+
+    /// Whether no listener has yet to be written what it was told.
+    pub(crate) fn are_told(&self) -> bool {
+        self.told.is_empty()
+    }
+
     /// Appends a reply to a connection's outbox. A connection that does not read what it asked for is closed.
     pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
+        if self.clients.get(&id).is_some_and(|client| !client.leaving) {
+            self.note(id);
+            self.append(id, reply);
+        }
+    }
+
+    fn append(&mut self, id: ClientId, reply: Reply) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
@@ -197,7 +242,9 @@ impl Connections {
         }
         let before = client.outbox.len();
         encode(&reply, client.protocol, &mut client.outbox);
-        self.unread.outboxes += client.outbox.len() - before;
+        let written = client.outbox.len() - before;
+        self.unread.outboxes += written;
+        self.cost.say(written);
         self.check_unread(id);
     }
 
@@ -214,6 +261,7 @@ impl Connections {
             true => client.outbox = bytes,
             false => client.outbox.extend_from_slice(&bytes),
         }
+        self.note(id);
         self.check_unread(id);
     }
 
@@ -221,17 +269,17 @@ impl Connections {
         let Some(client) = self.clients.get(&id) else {
             return;
         };
-        match client.outbox.len() + client.unwritten > self.wire.output_bytes {
-            true => self.expel(id, Closing::Output, None),
-            false => self.note(id),
+        if client.outbox.len() + client.unwritten > self.wire.output_bytes {
+            self.expel(id, Closing::Output, None);
         }
     }
 
     /// Tells the reactor that a connection needs attention.
     pub(crate) fn note(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id)
-            && !std::mem::replace(&mut client.noted, true)
+            && client.noted != Noted::Unsent
         {
+            client.noted = Noted::Unsent;
             match client.is_visit() {
                 true => self.answered_visits.push(id),
                 false => self.unsent.push(id),
@@ -249,7 +297,7 @@ impl Connections {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
-        client.noted = false;
+        client.noted = Noted::No;
         self.unread.outboxes -= client.outbox.len();
         match into.is_empty() {
             true => std::mem::swap(into, &mut client.outbox),

@@ -103,6 +103,8 @@ impl House {
     pub(super) fn publish_on(&mut self, channel: &str, gate: &str, message: &[u8]) {
         let message = || Reply::Text(Bytes::copy_from_slice(message));
         let mut letters = Vec::new();
+        let patterns = self.connections.channels.patterns.len();
+        self.connections.cost.spend(patterns as u64);
         if let Some(clients) = self.connections.channels.exact.get(channel) {
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
                 let mut letter = ["message", channel].map(Reply::text).to_vec();
@@ -123,7 +125,7 @@ impl House {
             }
         }
         for (client, letter) in letters {
-            self.connections.send(client, Reply::Push(letter));
+            self.connections.tell(client, Reply::Push(letter));
         }
     }
 

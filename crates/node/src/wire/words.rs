@@ -21,6 +21,13 @@ impl<'a> RawCommand<'a> {
         self.ranges.len()
     }
 
+    /// How many bytes its words have.
+    pub(crate) fn bytes(&self) -> usize {
+        let from = self.ranges.first().map_or(0, |(from, _)| *from);
+        let to = self.ranges.last().map_or(0, |(_, to)| *to);
+        to.saturating_sub(from) as usize
+    }
+
     pub(crate) fn word(&self, at: usize) -> Option<&'a [u8]> {
         let (from, to) = *self.ranges.get(at)?;
         self.bytes.get(from as usize..to as usize)
