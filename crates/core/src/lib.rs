@@ -100,6 +100,7 @@ pub mod pool;
 mod receipt;
 mod replicated;
 mod session;
+mod shared_map;
 mod timer;
 mod wait;
 

@@ -71,9 +71,7 @@ impl Replicated {
 
     /// All gates behind a name, or all of them, by name.
     pub fn gates_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Definition)> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let gates = &self.records.gates;
-        gates.range::<Name, _>((from, Bound::Unbounded))
+        self.records.gates.iter_after(after)
     }
 
     /// All opened sessions, by identity.
