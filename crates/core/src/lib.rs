@@ -95,10 +95,12 @@ mod local;
 pub mod monitor;
 mod name;
 mod ownership;
+mod pattern;
 pub mod pool;
 mod receipt;
 mod replicated;
 mod session;
+mod shared_map;
 mod timer;
 mod wait;
 mod worklist;
@@ -119,11 +121,12 @@ pub use local::{
     JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, Touch, Touches,
     WaiterView,
 };
-pub use name::{Name, bare_name, fits};
+pub use name::{Name, bare_name};
 pub use ownership::{
     Index, Member, NODES_MAX, NodeId, Number, OneOwner, Origin, Ownership, Shard, Span, Start,
     Title, View,
 };
+pub use pattern::{Matcher, Pattern};
 pub use receipt::ReceiptKey;
 pub use replicated::{
     Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, GroupEvent,

@@ -114,6 +114,10 @@ impl Limits {
 
     /// Bytes of a gate's, room's or once-key's name.
     pub const NAME_BYTES: usize = 255;
+    /// Bytes of a pattern of names, several stars in a row counted as one.
+    pub const PATTERN_BYTES: usize = 512;
+    /// Stars of a pattern, several in a row counted as one.
+    pub const PATTERN_STARS: usize = 8;
     /// Bytes of a session's label.
     pub const LABEL_BYTES: usize = 255;
     /// Bytes of a reason.
@@ -134,6 +138,8 @@ impl Limits {
     pub const GROUP_UNDER_WAY: usize = 256;
     /// Bytes of the bodies of those messages.
     pub const GROUP_UNDER_WAY_BYTES: usize = 4 << 20;
+    /// Slots of one take, and of one give. Each takes a step at its node, and everybody else there waits for all of them.
+    pub const SLOTS_AT_ONCE: usize = 10_000;
     /// Slots that one entry of the log claims; with the longest names they still fit.
     pub const SLOTS_CLAIMED: usize = 2_000;
     /// Slots that one entry of the log gives back.

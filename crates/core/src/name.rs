@@ -74,46 +74,6 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// Whether the name matches a pattern in which `*` stands for any text and `?` for any one character.
-    pub fn fits(&self, pattern: &str) -> bool {
-        fits(&self.0, pattern)
-    }
-}
-
-/// Whether a text matches a pattern, as in [`Name::fits`]. Greedy matching that backs up only to the last `*`, so a hostile
-/// pattern costs at most text × pattern.
-pub fn fits(text: &str, pattern: &str) -> bool {
-    let (mut text, mut pattern) = (text.chars(), pattern.chars());
-    let mut retry: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
-    loop {
-        let mut next = pattern.clone();
-        match next.next() {
-            Some('*') => {
-                retry = Some((text.clone(), next.clone()));
-                pattern = next;
-                continue;
-            }
-            Some(wanted) => {
-                let mut rest = text.clone();
-                if let Some(found) = rest.next()
-                    && (wanted == '?' || wanted == found)
-                {
-                    (text, pattern) = (rest, next);
-                    continue;
-                }
-            }
-            None if text.as_str().is_empty() => return true,
-            None => {}
-        }
-        let Some((from, star)) = &mut retry else {
-            return false;
-        };
-        if from.next().is_none() {
-            return false;
-        }
-        (text, pattern) = (from.clone(), star.clone());
-    }
 }
 
 impl Deref for Name {
@@ -211,28 +171,5 @@ mod tests {
         assert_eq!(Name::try_from(String::from(election.clone())), Ok(election));
         let long = Name::election(&"x".repeat(255)).unwrap();
         assert_eq!(Name::known(&long), Ok(long));
-    }
-
-    #[test]
-    fn patterns_fit_as_in_a_shell() {
-        for (text, pattern, fit) in [
-            ("deploy", "*", true),
-            ("deploy", "d*y", true),
-            ("deploy", "d?ploy", true),
-            ("deploy", "d*x", false),
-            ("deploy", "deploy?", false),
-            ("a.b.c", "*.c", true),
-            ("aaab", "*ab", true),
-            ("", "*", true),
-            ("ab", "", false),
-        ] {
-            assert_eq!(fits(text, pattern), fit, "{text} {pattern}");
-        }
-    }
-
-    #[test]
-    fn a_hostile_pattern_ends() {
-        let name = Name::new(&"a".repeat(255)).unwrap();
-        assert!(!name.fits(&("*a".repeat(120) + "b")));
     }
 }

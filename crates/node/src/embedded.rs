@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use testigo_core::pool::Said;
 use testigo_core::{
     Answer, Ask, Change, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll,
-    Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
+    Name, Outcome, Pattern, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd,
+    Word,
 };
 
 use crate::completion::Completion;
@@ -136,19 +137,21 @@ impl Node {
     }
 
     /// All gates whose names match a pattern, by name, gathered in slices as for `GATE LIST`. Empty if the node has stopped.
-    pub fn gates(&self, pattern: &str) -> Vec<GateSummary> {
-        let pattern: Box<str> = pattern.into();
+    /// Refused with `BADARG` if the pattern exceeds [`Limits::PATTERN_BYTES`](testigo_core::Limits::PATTERN_BYTES) or
+    /// [`Limits::PATTERN_STARS`](testigo_core::Limits::PATTERN_STARS).
+    pub fn gates(&self, pattern: &str) -> Result<Vec<GateSummary>, Refusal> {
+        let pattern = Pattern::new(pattern)?.matcher();
         let (mut at, mut found) = (0, BTreeMap::new());
         let found = self.shared.in_slices(move |house, slice| {
             let end = house.local().gate_places();
-            let places = slice.places(&mut at, end);
-            let wanted = |name: &Name| name.as_election().is_none() && name.fits(&pattern);
+            let places = slice.places_of(&mut at, end, pattern.weight());
+            let wanted = |name: &Name| name.as_election().is_none() && pattern.fits(name);
             for gate in house.local().gates_in(places, wanted) {
                 found.insert(gate.name.clone(), gate);
             }
             (at >= end).then(|| std::mem::take(&mut found))
         });
-        found.unwrap_or_default().into_values().collect()
+        Ok(found.unwrap_or_default().into_values().collect())
     }
 
     /// All sessions, by ID, gathered in slices. Empty if the node has stopped.

@@ -85,8 +85,11 @@ impl Output {
         self.pieces.is_empty() && self.tail.is_empty()
     }
 
-    pub(crate) fn encode(&mut self, reply: &Reply, protocol: Protocol) {
+    /// Says how many bytes the reply has.
+    pub(crate) fn encode(&mut self, reply: &Reply, protocol: Protocol) -> usize {
+        let before = self.tail.len();
         encode(reply, protocol, &mut self.tail);
+        self.tail.len() - before
     }
 
     pub(crate) fn copy(&mut self, bytes: &[u8]) {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use testigo_core::{Refusal, Word};
 
-use crate::house::{ClientId, House, Outlet};
+use crate::house::{ClientId, House, Outlet, TURN_COST};
 use crate::node::Node;
 use crate::output::Output;
 use crate::serve::serve;
@@ -138,6 +138,7 @@ impl Pipe {
                 state.input.extend_from_slice(&bytes[..room]);
                 room
             };
+            house.connections.cost.allow(TURN_COST);
             house.serve_pipe(*client, framer);
             house.pour(*client);
             Poll::Ready(Ok(room))
@@ -165,6 +166,7 @@ impl Pipe {
                 ..
             } = self;
             shared.enter(|house| {
+                house.connections.cost.allow(TURN_COST);
                 house.serve_pipe(*client, framer);
                 house.pour(*client);
             });
@@ -200,6 +202,9 @@ impl House {
         }
         let wire = self.connections.wire().clone();
         let served = serve(self, framer, &wire, id, &input, &mut progress);
+        if served.waits_its_turn {
+            self.connections.let_go_on(id);
+        }
         let mut state = end.lock();
         state.paused = served.paused;
         state.progress = progress;

@@ -2,6 +2,9 @@
 //! connection's answers once. Only this thread touches sockets; it holds the house's lock while it serves.
 
 mod accept;
+mod ready;
+#[cfg(test)]
+mod turn_tests;
 mod waits;
 
 use std::collections::VecDeque;
@@ -13,10 +16,12 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
+use self::ready::{Among, Ready};
+use self::waits::Hearing;
 use crate::among::Anew;
 use crate::clock::Clock;
 use crate::connection::{Connection, Written};
-use crate::house::{ClientId, Closing, Outlet};
+use crate::house::{CALL_COST, ClientId, Closing, OLDER_COST, Outlet, SHARE_COST, TURN_COST};
 use crate::linger::Linger;
 use crate::listen::Listener;
 use crate::relay::Flushes;
@@ -30,8 +35,16 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
+/// How much is read where a command may begin: about a share of short commands, so that little is kept of those that wait for
+/// their turn.
+const FIRST_BYTES: usize = 4 << 10;
 /// How many full buffers are read from one socket and served before the others have their turn.
 const READS_MAX: usize = 4;
+/// How many listeners that were only told something are written to before the others have their turn.
+const TOLD_MAX: usize = 200;
+/// The same with more than this in the outboxes, so that what was told does not pile up.
+const TOLD_MANY: usize = 2_000;
+const TOLD_BYTES: usize = 8 << 20;
 /// With this much in the outboxes, the turn's answers are written before further commands are served.
 const OUTBOXES_BYTES: usize = 1 << 20;
 
@@ -61,10 +74,11 @@ pub(crate) struct Reactor {
     /// Whether the last turn had something to do.
     worked: bool,
     clock: Clock,
-    /// Sockets that had more than is read from one of them at a time.
-    unread: Vec<usize>,
-    /// Since when it has been reading what had been sent by then, and how many events that has taken so far.
-    hearing: Option<(u64, usize)>,
+    /// Connections that have something to be served.
+    ready: Ready,
+    /// The turn is over when so much is spent.
+    turn_until: u64,
+    hearing: Option<Hearing>,
     linger: Linger,
 }
 
@@ -104,7 +118,8 @@ impl Reactor {
             poll,
             clock,
             hearing: None,
-            unread: Vec::new(),
+            ready: Ready::default(),
+            turn_until: 0,
             shared,
             listeners,
             accept_again: None,
@@ -140,12 +155,6 @@ impl Reactor {
             for event in &*events {
                 self.worked = true;
                 self.react(event);
-                if self.crowded {
-                    self.finish_turn();
-                }
-            }
-            for key in std::mem::take(&mut self.unread) {
-                self.read(key);
             }
             self.end_slow_greetings();
             if self.accept_again.is_some() {
@@ -172,7 +181,7 @@ impl Reactor {
             if house.is_stopping() {
                 self.listeners.clear();
                 // Clients that were sent away since the turn ended are heard in the next one.
-                let all_told = house.connections.is_quiet();
+                let all_told = house.connections.is_quiet() && house.connections.are_told();
                 // Without a lease the log may never answer.
                 let all_done = house.submissions.len() == 0 || !house.acts();
                 if all_told && all_done && !house.is_leaving() {
@@ -225,6 +234,7 @@ impl Reactor {
         for delivery in self.deliveries.drain(..) {
             house.deliver(delivery);
         }
+        self.turn_until = house.connections.cost.spent() + TURN_COST;
     }
 
     fn react(&mut self, event: &mio::event::Event) {
@@ -243,10 +253,11 @@ impl Reactor {
         connection.readable |= event.is_readable() || event.is_read_closed();
         connection.read_closed |= event.is_read_closed();
         let unsent = !connection.output.is_empty() || connection.stream.has_unsent();
+        let client = connection.client;
         if event.is_writable() && unsent {
             self.write(key);
         }
-        self.read(key);
+        self.ready.come(client);
     }
 
     /// Reads and serves as long as the socket has something and the connection may go on, or until the others have their
@@ -264,7 +275,10 @@ impl Reactor {
                 false => self.wire.preauth_frame_bytes,
             };
             let room = most.saturating_sub(connection.input.len());
-            let room = room.min(self.scratch.len());
+            let room = room.min(match connection.input.is_empty() {
+                true => FIRST_BYTES,
+                false => self.scratch.len(),
+            });
             if room == 0 {
                 return;
             }
@@ -276,7 +290,11 @@ impl Reactor {
                     if drained && !connection.read_closed {
                         connection.readable = false;
                     }
+                    let client = connection.client;
                     self.feed(key, read);
+                    if self.ready.has(client) {
+                        return;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.readable = false;
@@ -285,8 +303,8 @@ impl Reactor {
                 Err(_) => return self.close(key),
             }
         }
-        if self.sockets.get(key).is_some_and(|socket| socket.readable) {
-            self.unread.push(key);
+        if let Some(socket) = self.sockets.get(key).filter(|socket| socket.readable) {
+            self.ready.come_again(socket.client);
         }
     }
 
@@ -301,8 +319,13 @@ impl Reactor {
         match house.connections.client(client) {
             // The answer comes soon. Then the rest that it has sent is served, and its end is read again.
             Some(known) if known.has_under_way() => return,
-            // It goes on before this turn is over.
-            Some(known) if known.blocked.is_none() && house.connections.goes_on(client) => return,
+            // It goes on soon.
+            Some(known)
+                if known.blocked.is_none()
+                    && (house.connections.goes_on(client) || self.ready.has(client)) =>
+            {
+                return;
+            }
             Some(known) if known.blocked.is_none() => {
                 house.connections.dismiss(client);
                 self.sockets[key].readable = false;
@@ -354,12 +377,15 @@ impl Reactor {
     fn keep(&mut self, key: usize, served: Served) {
         self.crowded |= served.in_outboxes > OUTBOXES_BYTES;
         let connection = &mut self.sockets[key];
+        if served.waits_its_turn {
+            self.ready.come_again(connection.client);
+        }
         connection.paused = served.paused;
         connection.is_user = served.is_user;
         connection.tidy_input();
         let cause = Cause {
             anew: served.used > 0,
-            behind: served.blocked,
+            behind: served.blocked || served.waits_its_turn,
         };
         let bytes = connection.input.capacity();
         self.unfinished
@@ -373,20 +399,18 @@ impl Reactor {
         }
     }
 
-    /// Lets unblocked connections go on and writes all output, until nothing is left to do.
+    /// Serves who is ready and writes all output, until nothing is left to do or the turn is over.
     fn finish_turn(&mut self) {
-        let mut owed: Vec<usize> = Vec::new();
+        let (mut owed, mut told): (Vec<usize>, usize) = (Vec::new(), 0);
+        let in_outboxes = self.shared.house().connections.unread().in_outboxes();
+        let told_max = match in_outboxes > TOLD_BYTES {
+            true => TOLD_MANY,
+            false => TOLD_MAX,
+        };
         loop {
             self.crowded = false;
-            let mut unblocked = self.shared.house().connections.take_unblocked();
-            let mut gone_on = 0;
-            while gone_on < unblocked.len() && !self.crowded {
-                self.go_on(unblocked[gone_on]);
-                gone_on += 1;
-            }
+            let over = self.serve_ready();
             let mut house = self.shared.house();
-            unblocked.drain(..gone_on);
-            house.connections.put_back_unblocked(unblocked);
             match self.flusher.is_quick() {
                 true if house.submissions.is_unbegun() => {
                     self.gathering.get_or_insert_with(Instant::now);
@@ -398,11 +422,14 @@ impl Reactor {
                     self.gathering = None;
                 }
             }
-            if house.connections.is_quiet() {
+            let told_all = told >= told_max || house.connections.are_told();
+            if house.connections.is_quiet() && told_all && (over || self.ready.is_empty()) {
                 return;
             }
             house.look_before_telling();
-            let unsent = house.connections.take_unsent();
+            let mut unsent = house.connections.take_told(told_max - told);
+            told += unsent.len();
+            unsent.extend(house.connections.take_unsent());
             // The connection that was let in is written before the one that let it in: the gate is held, and nothing waits
             // for the other answer.
             for client in unsent.into_iter().rev() {
@@ -424,6 +451,7 @@ impl Reactor {
                 house
                     .connections
                     .take_outbox(client, &mut connection.output);
+                house.connections.cost.spend(CALL_COST);
                 connection.leaving |= leaving;
                 connection.overrun |= overrun;
                 owed.push(key);
@@ -435,6 +463,33 @@ impl Reactor {
                 }
             }
         }
+    }
+
+    /// Serves who is ready, a share at a time. Stops when all were served, when there is much to be written, or when the turn
+    /// is over; returns whether it is over.
+    fn serve_ready(&mut self) -> bool {
+        while !self.crowded {
+            let mut house = self.shared.house();
+            for client in house.connections.take_unblocked() {
+                self.ready.come(client);
+            }
+            let cost = &mut house.connections.cost;
+            let left = self.turn_until.saturating_sub(cost.spent());
+            if left == 0 {
+                return true;
+            }
+            let among = match left > OLDER_COST {
+                true => Among::All,
+                false => Among::Older,
+            };
+            let Some(client) = self.ready.next(among) else {
+                return false;
+            };
+            cost.allow(SHARE_COST.min(left));
+            drop(house);
+            self.go_on(client);
+        }
+        false
     }
 
     fn go_on(&mut self, client: ClientId) {
@@ -451,7 +506,9 @@ impl Reactor {
         if !self.sockets[key].input.is_empty() {
             self.serve_input(key);
         }
-        self.read(key);
+        if !self.ready.has(client) {
+            self.read(key);
+        }
     }
 
     fn write(&mut self, key: usize) {

@@ -171,7 +171,7 @@ impl Drop for Over<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::config::Config;
     use crate::node::Node;
@@ -199,22 +199,23 @@ mod tests {
         }
     }
 
-    struct Client(BufReader<TcpStream>);
+    /// A client that speaks and hears lines.
+    pub(crate) struct Client(BufReader<TcpStream>);
 
     impl Client {
-        fn connect(address: SocketAddr) -> Client {
+        pub(crate) fn connect(address: SocketAddr) -> Client {
             let stream = TcpStream::connect(address).unwrap();
             let patience = Some(Duration::from_secs(30));
             stream.set_read_timeout(patience).unwrap();
             Client(BufReader::new(stream))
         }
 
-        fn say(&mut self, command: &str) {
+        pub(crate) fn say(&mut self, command: &str) {
             let line = format!("{command}\r\n");
             self.0.get_mut().write_all(line.as_bytes()).unwrap();
         }
 
-        fn hear(&mut self) -> String {
+        pub(crate) fn hear(&mut self) -> String {
             let mut line = String::new();
             self.0.read_line(&mut line).unwrap();
             line.trim_end().into()

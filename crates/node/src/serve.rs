@@ -13,6 +13,8 @@ pub(crate) struct Served {
     pub(crate) paused: bool,
     /// Whether the rest waits behind a blocked command.
     pub(crate) blocked: bool,
+    /// Whether the rest waits until others have had their turn.
+    pub(crate) waits_its_turn: bool,
     /// Whether the connection's user is known.
     pub(crate) is_user: bool,
     /// Bytes of all connections that were not offered to a socket yet.
@@ -20,7 +22,7 @@ pub(crate) struct Served {
 }
 
 /// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must first
-/// read its answers. `progress` says how far the first one was read before, and then how far the next one is.
+/// read its answers, or the connection has had its share of the turn . `progress` says how far the first one was read before, and then how far the next one is.
 pub(crate) fn serve(
     house: &mut House,
     framer: &mut Framer,
@@ -35,6 +37,9 @@ pub(crate) fn serve(
         used,
         paused,
         blocked: known.is_some_and(|client| client.waits(wire)),
+        waits_its_turn: used < input.len()
+            && known.is_some_and(|client| client.may_go_on(wire))
+            && house.connections.cost.is_used_up(),
         is_user: known.is_some_and(|client| client.user.is_some()),
         in_outboxes: house.connections.unread().in_outboxes(),
     }
@@ -56,6 +61,9 @@ fn serve_some(
             Some(client) if !client.leaving => return (at, !client.waits(wire)),
             _ => return (input.len(), false),
         };
+        if house.connections.cost.is_used_up() {
+            return (at, false);
+        }
         let (closing, why) = match framer.read(&input[at..], &limits, progress) {
             Frame::Command(line, consumed) => {
                 match house.serve(client, line) {

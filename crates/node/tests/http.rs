@@ -262,3 +262,18 @@ fn who_is_gone_frees_a_stream() {
         }
     }
 }
+
+#[test]
+fn a_hostile_pattern_is_refused_over_http() {
+    let house = House::with(listens);
+    let at = at(&house);
+    let answer = get(at, &format!("/api/state?pattern={}", "%2Ax".repeat(9)));
+    assert_eq!(status(&answer), "400", "{answer}");
+    assert!(answer.contains("the limit pattern_stars"), "{answer}");
+    let body = format!("[\"GATE\",\"LIST\",\"{}\"]", "*x".repeat(9));
+    let head = "POST /api/command HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json";
+    let request = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let answer = ask(at, &request);
+    assert_eq!(status(&answer), "400", "{answer}");
+    assert!(answer.contains("the limit pattern_stars"), "{answer}");
+}

@@ -39,6 +39,11 @@ pub(super) struct TableTake {
 }
 
 impl Estate {
+    /// See [`Local::reorder`](crate::Local::reorder).
+    pub fn reorder(&mut self, replicated: &Replicated) -> bool {
+        self.local.reorder(replicated)
+    }
+
     /// Whether this node can carry out a call about a queue of this shard, for a session with this home.
     pub fn call_stands(
         &self,

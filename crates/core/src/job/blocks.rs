@@ -1,7 +1,6 @@
-//! All jobs by identity, in blocks that are shared until they change. So a snapshot is a handful of pointers and takes no
-//! time, however many jobs wait; while it is written, a change copies one block of pointers and one job.
+//! All jobs by identity, shared with copies until they change ([`SharedMap`]): while a snapshot is written, a change copies one
+//! block of pointers and one job.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,81 +9,44 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Job, JobId};
-
-/// The jobs whose identities differ only in their low bits, in order.
-type Block = Vec<Arc<Job>>;
-
-/// How many low bits of an identity lie within a block.
-const BLOCK_BITS: u32 = 9;
+use crate::shared_map::SharedMap;
 
 /// Jobs by identity.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Blocks {
-    blocks: BTreeMap<u64, Arc<Block>>,
-    len: usize,
-}
+pub(crate) struct Blocks(SharedMap<JobId, Arc<Job>>);
 
 impl Blocks {
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.0.len()
     }
 
     pub(crate) fn find(&self, id: JobId) -> Option<&Job> {
-        let block = self.blocks.get(&(id.0 >> BLOCK_BITS))?;
-        let at = place(block, id).ok()?;
-        Some(&block[at])
+        self.0.get(&id).map(|job| &**job)
     }
 
     pub(crate) fn find_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        let block = self.blocks.get_mut(&(id.0 >> BLOCK_BITS))?;
-        let at = place(block, id).ok()?;
-        Some(Arc::make_mut(&mut Arc::make_mut(block)[at]))
+        self.0.find_mut(&id).map(Arc::make_mut)
     }
 
     /// Adds a job whose identity is new.
     pub(crate) fn insert(&mut self, job: Job) {
-        let block = self.blocks.entry(job.id.0 >> BLOCK_BITS).or_default();
-        match place(block, job.id) {
-            Ok(_) => unreachable!("an identity is given once"),
-            Err(at) => Arc::make_mut(block).insert(at, Arc::new(job)),
-        }
-        self.len += 1;
+        let before = self.0.insert(job.id, Arc::new(job));
+        assert!(before.is_none(), "an identity is given once");
     }
 
     pub(crate) fn remove(&mut self, id: JobId) -> Option<Arc<Job>> {
-        let number = id.0 >> BLOCK_BITS;
-        let block = self.blocks.get_mut(&number)?;
-        let at = place(block, id).ok()?;
-        let block = Arc::make_mut(block);
-        let job = block.remove(at);
-        self.len -= 1;
-        if block.is_empty() {
-            self.blocks.remove(&number);
-        } else if block.len() * 4 < block.capacity() {
-            block.shrink_to(block.len() * 2);
-        }
-        Some(job)
+        self.0.remove(&id)
     }
 
     /// All jobs with a higher identity, in order.
     pub(crate) fn iter_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
-        let blocks = self.blocks.range(id.0 >> BLOCK_BITS..);
-        let jobs = blocks.flat_map(move |(_, block)| {
-            let from = block.partition_point(|job| job.id <= id);
-            block[from..].iter()
-        });
-        jobs.map(|job| &**job)
+        self.0.iter_after(Some(&id)).map(|(_, job)| &**job)
     }
 
     /// All jobs, by identity.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Job> {
-        let jobs = self.blocks.values().flat_map(|block| block.iter());
-        jobs.map(|job| &**job)
+        self.0.iter().map(|(_, job)| &**job)
     }
-}
-
-fn place(block: &Block, id: JobId) -> Result<usize, usize> {
-    block.binary_search_by_key(&id, |job| job.id)
 }
 
 impl fmt::Debug for Blocks {
@@ -95,7 +57,7 @@ impl fmt::Debug for Blocks {
 
 impl Serialize for Blocks {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut jobs = serializer.serialize_seq(Some(self.len))?;
+        let mut jobs = serializer.serialize_seq(Some(self.len()))?;
         for job in self.iter() {
             jobs.serialize_element(job)?;
         }

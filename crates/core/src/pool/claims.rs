@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use testigo_protocol::slots::Sharer;
+use testigo_protocol::slots::{Sharer, SlotSet};
 
 use super::counter::{Counter, Use};
 use super::desk::COUNT_BITS;
@@ -54,9 +54,26 @@ impl PoolRecord {
     /// elsewhere.
     pub(super) fn claimed_elsewhere(&self, member: &Sharer) -> Vec<(u32, Use)> {
         let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
-        let slots = self.claims.keys().copied().filter(|slot| !owns(*slot));
+        self.claimed_if(|slot| !owns(slot), |_, _| true)
+    }
+
+    /// Those of the slots that sessions claim with a fence that counts.
+    pub(super) fn claimed_among(
+        &self,
+        slots: &SlotSet,
+        counts: impl Fn(u32, Fence) -> bool,
+    ) -> Vec<(u32, Use)> {
+        self.claimed_if(|slot| slots.contains(slot), counts)
+    }
+
+    fn claimed_if(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+        counts: impl Fn(u32, Fence) -> bool,
+    ) -> Vec<(u32, Use)> {
+        let slots = self.claims.keys().copied().filter(|slot| wanted(*slot));
         let claimed = slots.filter_map(|slot| {
-            let (session, fence) = self.newest_claim(slot, |_, _| true)?;
+            let (session, fence) = self.newest_claim(slot, |_, fence| counts(slot, fence))?;
             Some((slot, Use::by_claim(session, fence, true)))
         });
         claimed.collect()

@@ -112,7 +112,7 @@ impl Desk {
         ) else {
             return;
         };
-        let unused = counter.begun && counter.takes.is_empty();
+        let unused = counter.begun && counter.used_count() == 0;
         self.served = true;
         self.out.changes.push(Change::PoolVote {
             pool: pool.clone(),

@@ -38,6 +38,8 @@ pub(super) struct Counter {
     /// given out.
     pub(super) begun: bool,
     pub(super) takes: FxHashMap<u32, Use>,
+    /// Slots in use of which it is not known who has them, because the node was restarted. There may be very many.
+    pub(super) unknown: SlotSet,
     /// For each slot, its number and how many times it was taken under that number.
     pub(super) counts: Vec<(u32, u32)>,
     pub(super) waits: Waits,
@@ -54,8 +56,7 @@ pub(super) struct Counter {
 /// A slot in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {
-    /// Who has it; `None` if that is unknown, because the node was restarted.
-    pub(super) session: Option<SessionId>,
+    pub(super) session: SessionId,
     pub(super) fence: Fence,
     pub(super) since: u64,
     /// An earlier process gave it out, if anybody did: only a claim tells who has it.
@@ -65,21 +66,14 @@ pub(super) struct Use {
 }
 
 impl Use {
-    pub(super) const UNKNOWN: Use = Use {
-        session: None,
-        fence: Fence(0),
-        since: 0,
-        said: true,
-        logged: false,
-    };
-
     /// A slot that a session claims.
     pub(super) fn by_claim(session: SessionId, fence: Fence, logged: bool) -> Use {
         Use {
-            session: Some(session),
+            session,
             fence,
+            since: 0,
+            said: true,
             logged,
-            ..Use::UNKNOWN
         }
     }
 }
@@ -212,13 +206,23 @@ impl Counter {
     pub(super) fn hold_claimed(&mut self, claimed: Vec<(u32, Use)>, holders: &mut Holders) {
         for (slot, taken) in claimed {
             let used = |sharer: &Sharer| sharer.used().contains(slot);
-            if self.sharer.as_ref().is_some_and(used)
-                && let Some(session) = taken.session
-            {
-                self.takes.insert(slot, taken);
-                holders.entry(session).or_default().insert((self.key, slot));
+            if self.sharer.as_ref().is_some_and(used) {
+                let held = holders.entry(taken.session).or_default();
+                self.hold(slot, taken, held);
             }
         }
+    }
+
+    /// From now on it is known who has a slot.
+    pub(super) fn hold(&mut self, slot: u32, taken: Use, held: &mut FxHashSet<(u64, u32)>) {
+        self.unknown.remove(slot);
+        self.takes.insert(slot, taken);
+        held.insert((self.key, slot));
+    }
+
+    /// How many slots are in use or withheld.
+    pub(super) fn used_count(&self) -> u32 {
+        self.takes.len() as u32 + self.unknown.len()
     }
 
     /// Gives a session the slots that it wants, if there are enough.
@@ -258,14 +262,12 @@ impl Counter {
             }
             *count += 1;
             let fence = Fence((u64::from(owned.number) << COUNT_BITS) + u64::from(*count));
-            let session = Some(session);
-            let since = now;
             self.takes.insert(
                 slot,
                 Use {
                     session,
                     fence,
-                    since,
+                    since: now,
                     said: false,
                     logged: false,
                 },

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotSet, SlotsMessage};
 
 use super::counter::{Counter, Holders, Many};
@@ -139,6 +139,11 @@ impl Desk {
     /// Whether a session has slots here, or waits for some.
     pub fn has(&self, session: SessionId) -> bool {
         self.holders.contains_key(&session) || self.waiting.has(session)
+    }
+
+    /// How many slots a session has here.
+    pub fn held_count(&self, session: SessionId) -> usize {
+        self.holders.get(&session).map_or(0, FxHashSet::len)
     }
 
     /// Whether no session is known to have a slot here.
@@ -371,6 +376,18 @@ impl Desk {
         let name = name.ok_or_else(|| no_pool(pool))?;
         let counter = self.pools.get_mut(&name).expect("it is there");
         let slots = counter.plan.slots;
+        let at_once = Limits::SLOTS_AT_ONCE as u32;
+        if many.least() > at_once && many.least() <= slots {
+            let why = format!(
+                "a take of {} slots; the limit slots_at_once is {at_once}: take them in parts",
+                many.least()
+            );
+            return Err(Refusal::new(Word::Limit, why));
+        }
+        let many = match many {
+            Many::UpTo(count) => Many::UpTo(count.min(at_once)),
+            exactly => exactly,
+        };
         let bad = match many.most() {
             0 => Some(format!(
                 "a take of 0 slots of pool {pool}; it needs at least 1"

@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::desk::Desk;
 use super::shelf::Shelves;
+use crate::limits::Limits;
 use crate::name::Name;
 use crate::session::SessionId;
 use crate::wait::Ticket;
@@ -18,8 +19,14 @@ impl Desk {
         self.ran_out.insert(session, until);
     }
 
-    /// A session has ended: everything that it had comes back.
+    /// A session has ended: everything that it had comes back. If that is very much, a part of it comes back now and the rest
+    /// as time goes on.
     pub fn end(&mut self, session: SessionId, shelves: &dyn Shelves) {
+        self.end_partly(session, Limits::SLOTS_AT_ONCE, shelves);
+    }
+
+    /// Ends a session, of whose slots at most so many come back now. Returns how many did.
+    fn end_partly(&mut self, session: SessionId, most: usize, shelves: &dyn Shelves) -> usize {
         self.ran_out.remove(&session);
         let tickets: Vec<Ticket> = self.waiting.of(session).collect();
         let mut touched: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
@@ -27,9 +34,17 @@ impl Desk {
             self.drop_waits(&name, tickets);
             touched.insert(name, Vec::new());
         }
-        let held = self.holders.remove(&session).unwrap_or_default();
-        let mut held: Vec<(u64, u32)> = held.into_iter().collect();
+        let mut rest = self.holders.remove(&session).unwrap_or_default();
+        let mut held: Vec<(u64, u32)> = rest.iter().take(most).copied().collect();
         held.sort_unstable();
+        let freed = held.len();
+        if freed < rest.len() {
+            for slot in &held {
+                rest.remove(slot);
+            }
+            self.holders.insert(session, rest);
+            self.ended.insert(session, self.now);
+        }
         for (key, slot) in held {
             if let Some(name) = self.names.get(&key) {
                 touched.entry(name.clone()).or_default().push(slot);
@@ -45,6 +60,7 @@ impl Desk {
                 self.serve(0, &name, shelf);
             }
         }
+        freed
     }
 
     /// A session ended while this node was cut off: what it took here comes back at the given time.
@@ -125,9 +141,14 @@ impl Desk {
         }
         let over = self.ended.iter().filter(|(_, until)| **until <= now);
         let over: Vec<SessionId> = over.map(|(session, _)| *session).collect();
+        let mut left = Limits::SLOTS_AT_ONCE;
         for session in over {
+            if left == 0 {
+                break;
+            }
             self.ended.remove(&session);
-            self.end(session, shelves);
+            let freed = self.end_partly(session, left, shelves);
+            left = left.saturating_sub(1 + freed);
         }
         if self.believed_until.is_some_and(|until| until <= now) {
             self.believed_until = None;

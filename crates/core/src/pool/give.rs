@@ -51,6 +51,12 @@ impl Desk {
         let Some((name, counter)) = self.pools.get_key_value(pool) else {
             return Err(no_pool(pool));
         };
+        if slots.len() > Limits::SLOTS_AT_ONCE {
+            let (named, most) = (slots.len(), Limits::SLOTS_AT_ONCE);
+            let why =
+                format!("{named} slots; the limit slots_at_once is {most}: give them in parts");
+            return Err(Refusal::new(Word::Limit, why));
+        }
         let name = name.clone();
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         let mut named = FxHashSet::default();
@@ -70,10 +76,7 @@ impl Desk {
             let claim = shelf
                 .record
                 .and_then(|record| record.claim_of(slot, session));
-            match (
-                taken.is_some_and(|taken| taken.session == Some(session)),
-                claim,
-            ) {
+            match (taken.is_some_and(|taken| taken.session == session), claim) {
                 (true, _) => here.push(slot),
                 // Taken at another node, before the session came here.
                 (false, Some(fence)) => elsewhere.push((slot, fence)),
@@ -149,7 +152,7 @@ impl Desk {
             return;
         };
         let taken = counter.takes.get(&slot).copied();
-        let Some(taken) = taken.filter(|taken| taken.session == Some(session)) else {
+        let Some(taken) = taken.filter(|taken| taken.session == session) else {
             return;
         };
         counter.takes.remove(&slot);
@@ -159,13 +162,11 @@ impl Desk {
             let counts = |by, fence| by != session && counter.may_be_earlier(slot, fence);
             let next = record.and_then(|record| record.newest_claim(slot, counts));
             if let Some((next, fence)) = next {
-                counter.takes.insert(slot, Use::by_claim(next, fence, true));
                 let held = self.holders.entry(next).or_default();
-                held.insert((counter.key, slot));
-                return;
+                return counter.hold(slot, Use::by_claim(next, fence, true), held);
             }
             if !counter.begun || wary {
-                counter.takes.insert(slot, Use::UNKNOWN);
+                counter.unknown.insert(slot);
                 return;
             }
         }
@@ -223,20 +224,18 @@ impl Desk {
         // Nobody was ever given it with another fence.
         let earlier = counter.may_be_earlier(slot, fence);
         match counter.takes.get_mut(&slot) {
-            Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
+            None if earlier && counter.unknown.contains(slot) => {
+                let held = self.holders.entry(session).or_default();
+                counter.hold(slot, Use::by_claim(session, fence, logged), held);
+            }
+            Some(taken) if (taken.session, taken.fence) == (session, fence) => {
                 taken.logged |= logged;
             }
             // A claim that is not in the log displaces no other: it would be forgotten.
-            Some(taken)
-                if earlier
-                    && (taken.session.is_none()
-                        || (logged && taken.said && taken.fence < fence)) =>
-            {
+            Some(taken) if earlier && logged && taken.said && taken.fence < fence => {
                 let before = std::mem::replace(taken, Use::by_claim(session, fence, logged));
                 let key = (counter.key, slot);
-                if let Some(before) = before.session {
-                    has_no_longer(&mut self.holders, before, key);
-                }
+                has_no_longer(&mut self.holders, before.session, key);
                 self.holders.entry(session).or_default().insert(key);
             }
             // Whichever of the two is right: the claim stays in the log, and nobody else gets the slot before both have ended.
@@ -356,6 +355,6 @@ impl Desk {
     pub fn has_slot(&self, session: SessionId, pool: &str, slot: u32, fence: Fence) -> bool {
         let counter = self.pools.get(pool);
         let taken = counter.and_then(|counter| counter.takes.get(&slot));
-        taken.is_some_and(|taken| (taken.session, taken.fence) == (Some(session), fence))
+        taken.is_some_and(|taken| (taken.session, taken.fence) == (session, fence))
     }
 }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
-use testigo_protocol::slots::{Sharer, SlotsPlan};
+use testigo_protocol::slots::{Sharer, SlotSet, SlotsPlan};
 
-use super::counter::{Counter, Use, by_labels, has_no_longer};
+use super::counter::{Counter, by_labels, has_no_longer};
 use super::desk::{Desk, DeskOut, FIRST_TICKET};
 use super::records::PoolRecord;
 use super::shelf::Shelf;
@@ -205,6 +205,7 @@ impl Desk {
         sharer: Option<Sharer>,
     ) {
         self.names.insert(key, name.clone());
+        let unknown = SlotSet::new(plan.slots);
         let counter = Counter {
             key,
             counts: vec![(0, 0); plan.slots as usize],
@@ -213,6 +214,7 @@ impl Desk {
             sharer,
             begun: true,
             takes: FxHashMap::default(),
+            unknown,
             waits: Waits::default(),
             any_first: false,
             donated: [0, 0],
@@ -225,13 +227,8 @@ impl Desk {
     pub(super) fn withhold(&mut self, name: &Name, record: &PoolRecord) {
         let counter = self.pools.get_mut(name).expect("it was opened");
         counter.begun = record.has(self.own);
-        let Some(sharer) = &mut counter.sharer else {
-            return;
-        };
-        let own: Vec<u32> = sharer.free().iter().collect();
-        for slot in own {
-            sharer.claim(slot);
-            counter.takes.insert(slot, Use::UNKNOWN);
+        if let Some(sharer) = &mut counter.sharer {
+            counter.unknown.insert_all(&sharer.claim_all());
         }
     }
 
@@ -261,8 +258,8 @@ impl Desk {
     fn review_claims(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let takes = self.pools[name].takes.iter();
         let ended = takes.filter_map(|(slot, taken)| {
-            let session = taken.session.filter(|_| taken.logged)?;
-            if self.ended.contains_key(&session) {
+            let session = taken.session;
+            if !taken.logged || self.ended.contains_key(&session) {
                 return None;
             }
             let stands = record.claim_of(*slot, session) == Some(taken.fence);
@@ -290,6 +287,10 @@ impl Desk {
                 .as_ref()
                 .is_some_and(|sharer| sharer.used().contains(*slot))
         };
+        match &counter.sharer {
+            Some(sharer) => counter.unknown.retain_all(sharer.used()),
+            None => counter.unknown.clear(),
+        }
         let gone: Vec<u32> = counter
             .takes
             .keys()
@@ -298,13 +299,10 @@ impl Desk {
             .collect();
         for slot in gone {
             let taken = counter.takes.remove(&slot).expect("it was there");
-            if let Some(session) = taken.session {
-                let slot_name = shelf.definition.slots.name(slot);
-                self.out
-                    .lost
-                    .push((session, name.clone(), slot_name, taken.fence));
-                has_no_longer(&mut self.holders, session, (counter.key, slot));
-            }
+            let (session, slot_name) = (taken.session, shelf.definition.slots.name(slot));
+            let lost = (session, name.clone(), slot_name, taken.fence);
+            self.out.lost.push(lost);
+            has_no_longer(&mut self.holders, session, (counter.key, slot));
         }
     }
 
@@ -319,9 +317,7 @@ impl Desk {
             self.out.answers.push((wait.ticket, Vec::new()));
         }
         for (slot, taken) in counter.takes {
-            let Some(session) = taken.session else {
-                continue;
-            };
+            let session = taken.session;
             has_no_longer(&mut self.holders, session, (counter.key, slot));
             let slot = slots.map_or_else(|| slot.to_string(), |slots| slots.name(slot));
             self.out
@@ -359,9 +355,8 @@ impl Desk {
             return;
         };
         sharer.keep(std::iter::empty());
-        while let Some(slot) = sharer.free().first() {
-            sharer.claim(slot);
-            counter.takes.insert(slot, Use::UNKNOWN);
+        if !sharer.free().is_empty() {
+            counter.unknown.insert_all(&sharer.claim_all());
         }
     }
 
@@ -431,24 +426,17 @@ impl Desk {
             let Some(counter) = self.pools.get_mut(name).filter(|counter| counter.begun) else {
                 continue;
             };
-            let takes = counter.takes.iter();
-            let unknown = takes.filter(|(_, taken)| taken.session.is_none());
-            let mut unknown: Vec<u32> = unknown.map(|(slot, _)| *slot).collect();
-            unknown.sort_unstable();
-            for slot in unknown {
-                // A snapshot may have brought the claim.
-                let counts = |_, fence| counter.may_be_earlier(slot, fence);
-                if let Some((session, fence)) = record.newest_claim(slot, counts) {
-                    counter
-                        .takes
-                        .insert(slot, Use::by_claim(session, fence, true));
-                    let held = self.holders.entry(session).or_default();
-                    held.insert((counter.key, slot));
-                    continue;
+            if !counter.unknown.is_empty() {
+                // A snapshot may have brought claims.
+                let counts = |slot, fence| counter.may_be_earlier(slot, fence);
+                for (slot, taken) in record.claimed_among(&counter.unknown, counts) {
+                    let held = self.holders.entry(taken.session).or_default();
+                    counter.hold(slot, taken, held);
                 }
-                counter.takes.remove(&slot);
+                let none = SlotSet::new(counter.plan.slots);
+                let unknown = std::mem::replace(&mut counter.unknown, none);
                 if let Some(sharer) = &mut counter.sharer {
-                    sharer.give(slot, &counter.plan, &mut self.letters);
+                    sharer.give_all(&unknown, &counter.plan, &mut self.letters);
                 }
             }
             self.serve(0, name, record.shelf(name, replicated));

@@ -77,23 +77,28 @@ impl Desk {
         let Some(counter) = self.pools.get(pool) else {
             return Err(records::no_pool(pool));
         };
-        let withheld = |taken: &&Use| !self.is_used(taken);
-        let mut shown: Vec<u32> = match rows_max {
-            0 => Vec::new(),
-            _ => counter.takes.keys().copied().collect(),
+        // Only the ends of sessions leave slots withheld that somebody has.
+        let withheld = match self.ended.is_empty() {
+            true => 0,
+            false => counter
+                .takes
+                .values()
+                .filter(|taken| !self.is_used(taken))
+                .count(),
         };
-        if rows_max < shown.len() {
-            shown.select_nth_unstable(rows_max);
-            shown.truncate(rows_max);
-        }
-        shown.sort_unstable();
-        let slots = shown.into_iter().map(|slot| {
-            let taken = &counter.takes[&slot];
+        let used = counter
+            .sharer
+            .iter()
+            .flat_map(|sharer| sharer.used().iter());
+        let known =
+            |slot: &u32| counter.takes.contains_key(slot) || counter.unknown.contains(*slot);
+        let slots = used.filter(known).take(rows_max).map(|slot| {
+            let taken = counter.takes.get(&slot);
             SlotView {
                 slot,
-                session: taken.session,
-                fence: taken.fence,
-                since: taken.since,
+                session: taken.map(|taken| taken.session),
+                fence: taken.map_or(Fence(0), |taken| taken.fence),
+                since: taken.map_or(0, |taken| taken.since),
             }
         });
         let waits = counter.waits.iter().take(rows_max);
@@ -108,8 +113,8 @@ impl Desk {
         Ok(DeskView {
             owned: sharer.map_or(0, |sharer| sharer.owned()),
             free: sharer.map_or(0, |sharer| sharer.owned() - sharer.used().len()),
-            used: counter.takes.len() as u32,
-            withheld: counter.takes.values().filter(withheld).count() as u32,
+            used: counter.used_count(),
+            withheld: withheld as u32 + counter.unknown.len(),
             waiting: counter.waits.len() as u32,
             received,
             given,
@@ -129,8 +134,11 @@ impl Desk {
     /// The slots of a pool that are in use at this node, in no order; false for those that are withheld.
     pub fn uses(&self, pool: &str) -> impl Iterator<Item = (u32, bool)> {
         let takes = self.pools.get(pool).into_iter();
-        let takes = takes.flat_map(|counter| &counter.takes);
-        takes.map(|(slot, taken)| (*slot, self.is_used(taken)))
+        takes.flat_map(move |counter| {
+            let known = counter.takes.iter();
+            let known = known.map(move |(slot, taken)| (*slot, self.is_used(taken)));
+            known.chain(counter.unknown.iter().map(|slot| (slot, false)))
+        })
     }
 
     /// The slots of a pool that only sessions of this node may have now: those that are free, in use, or kept for takes that
@@ -141,7 +149,6 @@ impl Desk {
 
     /// Whether a session has the slot, as far as this node knows, and not just a client that may not know yet that its session ended.
     fn is_used(&self, taken: &Use) -> bool {
-        let session = taken.session;
-        session.is_some_and(|session| !self.ended.contains_key(&session))
+        !self.ended.contains_key(&taken.session)
     }
 }

@@ -284,7 +284,7 @@ impl From<Records> for super::Records {
             index: Index(0),
             view,
             ownership,
-            gates: before.gates,
+            gates: before.gates.into_iter().collect(),
             sessions: sessions.collect(),
             once: OnceKeys(
                 before
@@ -410,7 +410,7 @@ impl Replicated {
             attempt: named(attempt),
         };
         let applied = self.apply(at, &finish)?;
-        let record = self.records.once.0.get_mut(&key);
+        let record = self.records.once.0.find_mut(&key);
         if let Some(done) = record.and_then(|record| record.done.as_mut()) {
             done.attempt = once_attempt(attempt, None);
         }

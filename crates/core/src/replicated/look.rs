@@ -69,6 +69,11 @@ impl Replicated {
         self.records.gates.iter()
     }
 
+    /// All gates behind a name, or all of them, by name.
+    pub fn gates_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Definition)> {
+        self.records.gates.iter_after(after)
+    }
+
     /// All opened sessions, by identity.
     pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionId, &SessionRecord)> {
         self.records

@@ -43,6 +43,7 @@ use crate::ownership::{Index, Ownership, Shard, View};
 use crate::pool::{Closings, Delivered, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
+use crate::shared_map::SharedMap;
 use decisions::Decisions;
 use flows::{Flows, Names};
 use groups::{Groups, check_body};
@@ -71,7 +72,7 @@ pub struct Records {
     index: Index,
     view: View,
     ownership: Ownership,
-    gates: BTreeMap<Name, Definition>,
+    gates: SharedMap<Name, Definition>,
     sessions: BTreeMap<SessionId, SessionRecord>,
     once: OnceKeys,
     flows: Flows,

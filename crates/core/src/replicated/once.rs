@@ -7,14 +7,13 @@
 //! Every start is an *attempt*, named by its index in the log, so that attempts are never confused, whatever gate the runner
 //! holds. A runner may also give its attempt a number of its own, which only its own session understands.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Refusal, Word};
 use crate::limits::SharedLimits;
 use crate::name::Name;
 use crate::session::SessionId;
+use crate::shared_map::SharedMap;
 
 /// The command of a once-key is about to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +62,7 @@ pub enum OnceAnswer {
 
 /// The records of all keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OnceKeys(pub(super) BTreeMap<Name, Record>);
+pub(super) struct OnceKeys(pub(super) SharedMap<Name, Record>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -137,7 +136,7 @@ impl OnceKeys {
             at: now,
         };
         let full = self.0.len() >= limits.once_keys;
-        let Some(record) = self.0.get_mut(key) else {
+        let Some(record) = self.0.find_mut(key) else {
             if full {
                 return Err(Refusal::new(
                     Word::Limit,
@@ -203,7 +202,7 @@ impl OnceKeys {
                 format!("once-key {key} has no started attempt {number} of period {period}"),
             )
         };
-        let record = self.0.get_mut(key).ok_or_else(stale)?;
+        let record = self.0.find_mut(key).ok_or_else(stale)?;
         if let Some(done) = &record.done
             && done.period == period
             && done.attempt.is(attempt)
@@ -230,7 +229,7 @@ impl OnceKeys {
         key: &Name,
         attempt: OnceAttempt,
     ) -> Result<OnceAnswer, Refusal> {
-        let record = self.0.get_mut(key);
+        let record = self.0.find_mut(key);
         let Some(record) = record.filter(|record| {
             let started = record.started.as_ref();
             started.is_some_and(|started| started.attempt.is(attempt))

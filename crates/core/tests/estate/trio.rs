@@ -179,7 +179,7 @@ impl Trio {
     /// How many are inside, by the books of the owner.
     fn inside(&self, gate: &str) -> usize {
         let local = self.estates[self.owner(gate)].local();
-        local.list(gate).iter().map(|gate| gate.holders).sum()
+        local.gate(gate).map_or(0, |gate| gate.holders.len())
     }
 }
 

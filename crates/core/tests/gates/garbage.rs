@@ -143,7 +143,7 @@ impl Chaos {
     }
 
     fn views(&self) -> Vec<GateView> {
-        let names = self.local.list("*").into_iter();
+        let names = self.local.list().into_iter();
         names
             .map(|gate| self.local.gate(&gate.name).unwrap())
             .collect()

@@ -173,7 +173,7 @@ impl Node {
     }
 
     fn views(&self) -> Vec<GateView> {
-        let names = self.local.list("*").into_iter();
+        let names = self.local.list().into_iter();
         names
             .map(|gate| self.local.gate(&gate.name).unwrap())
             .collect()

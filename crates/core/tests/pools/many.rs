@@ -1,10 +1,10 @@
 //! Claims without a log, and claims that are too many for one entry of it.
 
 use testigo_core::pool::{Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames};
-use testigo_core::{Change, Fence, Name};
+use testigo_core::{Change, Fence, Limits, Name};
 
-use crate::claims::{open, restart, resume, take, user};
-use crate::{POOL, World, name};
+use crate::claims::{close, open, restart, resume, take, user};
+use crate::{Node, POOL, World, name};
 
 /// A node that is alone hears claims and tells no log of them.
 #[test]
@@ -82,4 +82,47 @@ fn all_pools_together_have_so_many_slots() {
     );
     assert_eq!(head.check(&create(LARGEST, 14)), Ok(()), "it is there");
     assert_eq!(head.check(&create(LARGEST - 3, 15)), Ok(()));
+}
+
+/// Nobody waits for very many slots at once: a take has a limit, and what a session leaves behind comes back in parts.
+#[test]
+fn very_many_slots_are_taken_and_come_back_in_parts() {
+    const MOST: usize = Limits::SLOTS_AT_ONCE;
+    let mut world = World::new(2, 75_000, 0);
+    let session = open(&mut world, 0, 11);
+    let take = |world: &mut World, many| {
+        let node = &mut world.nodes[0];
+        let take = PoolTake {
+            pool: POOL,
+            many,
+            label: None,
+            wait_ms: None,
+        };
+        node.desk.take(world.now, &node.replicated, session, take)
+    };
+    let refused = take(&mut world, Many::Exactly(MOST as u32 + 1)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "LIMIT a take of 10001 slots; the limit slots_at_once is 10000: take them in parts"
+    );
+    for count in [MOST, MOST, 5_000] {
+        let taken = take(&mut world, Many::UpTo(75_000));
+        assert!(matches!(taken, Ok(PoolAnswer::Taken(taken)) if taken.len() == count));
+    }
+    close(&mut world, 0, session);
+    let now = world.now;
+    let node = &mut world.nodes[0];
+    let used = |node: &Node| node.desk.view(&node.replicated, POOL, 0).unwrap().used;
+    assert_eq!(used(node), 15_000);
+    for left in [5_000, 0] {
+        assert!(node.desk.next_deadline().is_some_and(|due| due <= now));
+        node.desk.expire(now, &node.replicated);
+        assert_eq!(used(node), left);
+    }
+    assert_eq!(node.desk.next_deadline(), None);
+    let names: Vec<String> = (0..=MOST).map(|slot| slot.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let given = node.desk.give(now, &node.replicated, session, POOL, &names);
+    let refused = given.unwrap_err().to_string();
+    assert!(refused.starts_with("LIMIT 10001 slots; the limit slots_at_once is"));
 }

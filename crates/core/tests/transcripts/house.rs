@@ -276,7 +276,7 @@ impl House {
     }
 
     fn ticket(&self, id: SessionId) -> Ticket {
-        let gates = self.local.list("*");
+        let gates = self.local.list();
         let views = gates
             .iter()
             .map(|gate| self.local.gate(&gate.name).unwrap());
@@ -335,7 +335,7 @@ impl House {
     }
 
     fn graph(&self) -> Vec<String> {
-        let gates = self.local.list("*").into_iter();
+        let gates = self.local.list().into_iter();
         let edges = gates.flat_map(|gate| self.local.edges_at(&gate.name, 1000));
         edges
             .map(|edge| {

@@ -243,7 +243,7 @@ mod tests {
         node.stop().unwrap();
         refound_in(&salvage(&old, 1).unwrap(), &new, 1, 9).unwrap();
         let node = Node::start(Config::embedded(&new)).unwrap();
-        assert_eq!(node.gates("*").len(), 1);
+        assert_eq!(node.gates("*").unwrap().len(), 1);
         let after = fence(&node);
         assert!(before < Number::first_of(9).unwrap().floor().0);
         assert!(after > Number::first_of(9).unwrap().floor().0, "{after}");

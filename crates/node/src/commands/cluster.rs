@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use testigo_core::{Address, NODES_MAX, Newcomer, NodeId, Refusal, Start, Word, fits};
+use testigo_core::{Address, Matcher, NODES_MAX, Newcomer, NodeId, Refusal, Start, Word};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::backup::{Drawn, PIECE_BYTES_MAX};
@@ -39,10 +39,7 @@ impl House {
             };
         }
         if words.keyword("OWNERS") {
-            let pattern = match words.left() {
-                0 => "*",
-                _ => words.text("the pattern")?,
-            };
+            let pattern = words.pattern()?;
             words.end()?;
             return self.owners(id, pattern);
         }
@@ -106,24 +103,47 @@ impl House {
     }
 
     /// `CLUSTER OWNERS [pattern]`: the owners of gates and queues in the log, up to a cap.
-    fn owners(&mut self, id: ClientId, pattern: &str) -> Outcome {
+    fn owners(&mut self, id: ClientId, pattern: Matcher) -> Outcome {
         let user = Arc::clone(self.user(id)?);
-        let seen = |name: &str| fits(name, pattern) && user.may(Deed::Show, name);
-        let gates = self.replicated().gates().map(|(name, _)| name.as_str());
-        let gates = gates.filter(|name| seen(name)).take(OWNERS_MAX);
-        let mut named: Vec<(&'static str, String)> =
-            gates.map(|name| ("gate", name.to_owned())).collect();
-        for (flow, known) in self.replicated().flows() {
-            let queues = known.queues().map(|(queue, _)| format!("{flow}/{queue}"));
-            let room = OWNERS_MAX.saturating_sub(named.len());
-            let queues: Vec<String> = queues.filter(|name| seen(name)).take(room).collect();
-            named.extend(queues.into_iter().map(|name| ("queue", name)));
-        }
-        let row = |(kind, name): &(&'static str, String)| {
-            let title = Title::of(name, self.replicated(), self.moves(), self.is_open(name));
-            title.row(kind)
-        };
-        Ok(Answered::Now(Reply::Array(named.iter().map(row).collect())))
+        let mut rows = self.rows_for(id);
+        let (mut gate, mut flow, mut gates_done) = (None, None, false);
+        self.in_slices(id, move |house, slice| {
+            let row = |kind, name: &str| {
+                let title = Title::of(name, house.replicated(), house.moves(), house.is_open(name));
+                title.row(kind)
+            };
+            if !gates_done {
+                for (name, _) in house.replicated().gates_after(gate.take().as_ref()) {
+                    slice.spend(pattern.weight());
+                    if rows.count() < OWNERS_MAX && user.sees(name, &pattern) {
+                        rows.push(&row("gate", name));
+                    }
+                    if !slice.has_room() {
+                        gate = Some(name.clone());
+                        return Ok(None);
+                    }
+                }
+                gates_done = true;
+            }
+            for (name, known) in house.replicated().flows_after(flow.take().as_ref()) {
+                if rows.count() == OWNERS_MAX {
+                    break;
+                }
+                for (queue, _) in known.queues() {
+                    slice.spend(pattern.weight());
+                    let queue = format!("{name}/{queue}");
+                    if rows.count() < OWNERS_MAX && user.sees(&queue, &pattern) {
+                        rows.push(&row("queue", &queue));
+                    }
+                }
+                if !slice.has_room() {
+                    flow = Some(name.clone());
+                    return Ok(None);
+                }
+            }
+            Ok(Some(rows.array()))
+        })?;
+        Ok(Answered::Later)
     }
 
     /// `CLUSTER BACKUP`: begins a backup, and returns the number under which it is fetched.

@@ -1,6 +1,6 @@
 //! `ELECT CAMPAIGN|RESIGN|LEADER|SHOW|LIST`.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use testigo_core::{
@@ -18,6 +18,9 @@ use crate::wire::{Reply, Words, bad_arg};
 
 /// Cap on candidates that are shown; their number is always given.
 const SHOWN_MAX: usize = 200;
+
+/// A row is much work: it looks up who leads.
+const ROW_WEIGHT: usize = 4;
 
 impl House {
     pub(super) fn elect(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -155,35 +158,30 @@ impl House {
 
     /// `ELECT LIST [pattern]`: by name.
     fn election_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let pattern: Box<str> = match words.left() {
-            0 => "*".into(),
-            _ => words.text("the pattern")?.into(),
-        };
+        let pattern = words.pattern()?;
         words.end()?;
         let user = Arc::clone(self.user(id)?);
         let mut rows = self.rows_for(id);
-        let (mut at, mut found) = (0, BTreeMap::new());
+        let (mut at, mut found) = (0, BTreeSet::new());
         self.in_slices(id, move |house, slice| {
             let end = house.local().gate_places();
-            let places = slice.places(&mut at, end);
+            let places = slice.places_of(&mut at, end, pattern.weight());
             let wanted = |name: &Name| {
-                let election = name.as_election();
-                election.is_some_and(|election| testigo_core::fits(election, &pattern))
-                    && user.may(Deed::Show, name)
+                name.as_election().is_some()
+                    && user.sees(name, &pattern)
                     && house.services.owns(Shard::of(name))
             };
-            for gate in house.local().gates_in(places, wanted) {
-                let view = house.local().gate_with(&gate.name, 1);
-                found.extend(view.map(|view| (gate.name, view)));
-            }
+            found.extend(house.local().gates_in(places, wanted).map(|gate| gate.name));
             house.check_rows(found.len(), "elections")?;
-            if at < end {
-                return Ok(None);
+            while at >= end && slice.has_room() {
+                let Some(name) = found.pop_first() else {
+                    return Ok(Some(rows.array()));
+                };
+                slice.spend(ROW_WEIGHT);
+                let view = house.local().gate_with(&name, 1);
+                rows.extend(view.ok().map(|view| list_row(&name, &view)));
             }
-            for (name, view) in std::mem::take(&mut found) {
-                rows.push(&list_row(&name, &view));
-            }
-            Ok(Some(rows.array()))
+            Ok(None)
         })?;
         Ok(Answered::Later)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule, Shard, Using};
+use testigo_core::{Change, Definition, GateOrder, Name, Pattern, Refusal, Rule, Shard, Using};
 
 use super::lock::gate_name;
 use super::show::{
@@ -52,9 +52,9 @@ impl House {
     fn gate_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         // The options come in pairs, so a gate may be named CURSOR.
         let (pairs, mut ahead) = (words.left().is_multiple_of(2), words);
-        let pattern: Box<str> = match words.left() == 0 || pairs && ahead.keyword("CURSOR") {
-            true => "*".into(),
-            false => words.text("the pattern")?.into(),
+        let pattern = match pairs && ahead.keyword("CURSOR") {
+            true => Pattern::any().matcher(),
+            false => words.pattern()?,
         };
         // The place of the first gate of the next page.
         let page = match words.left() {
@@ -73,11 +73,10 @@ impl House {
                     .as_ref()
                     .map_or(end, |page| page.rows_max - found.len());
                 let until = end.min(at.saturating_add(room));
-                let places = slice.places(&mut at, until);
+                let places = slice.places_of(&mut at, until, pattern.weight());
                 let wanted = |name: &Name| {
                     name.as_election().is_none()
-                        && name.fits(&pattern)
-                        && user.may(Deed::Show, name)
+                        && user.sees(name, &pattern)
                         && house.services.owns(Shard::of(name))
                 };
                 for gate in house.local().gates_in(places, wanted) {

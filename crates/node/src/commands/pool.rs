@@ -1,5 +1,8 @@
 //! `POOL CREATE|TAKE|GIVE|SHOW|LIST|DELETE`.
 
+use std::ops::Bound;
+use std::sync::Arc;
+
 use testigo_core::pool::{
     DeskView, Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotSet,
 };
@@ -305,23 +308,30 @@ impl House {
 
     /// `POOL LIST [pattern]`: name, number of slots, and FREELOW.
     fn pool_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let pattern = match words.left() {
-            0 => "*",
-            _ => words.text("the pattern")?,
-        };
+        let pattern = words.pattern()?;
         words.end()?;
-        let user = std::sync::Arc::clone(self.user(id)?);
-        let pools = self.pool_definitions().into_iter();
-        let rows = pools
-            .filter(|(name, _)| name.fits(pattern) && user.may(Deed::Show, name))
-            .map(|(name, definition)| {
-                Reply::Array(vec![
-                    Reply::Name(name.clone()),
-                    Reply::number(u64::from(definition.slots.count())),
-                    Reply::number(u64::from(definition.free_low)),
-                ])
-            });
-        Ok(Answered::Now(Reply::Array(rows.collect())))
+        let user = Arc::clone(self.user(id)?);
+        let mut rows = self.rows_for(id);
+        let mut last: Option<Name> = None;
+        self.in_slices(id, move |house, slice| {
+            while slice.has_room() {
+                let after = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let Some((name, definition)) = house.pool_after(after) else {
+                    return Ok(Some(rows.array()));
+                };
+                slice.spend(pattern.weight());
+                if user.sees(name, &pattern) {
+                    rows.push(&Reply::Array(vec![
+                        Reply::Name(name.clone()),
+                        Reply::number(u64::from(definition.slots.count())),
+                        Reply::number(u64::from(definition.free_low)),
+                    ]));
+                }
+                last = Some(name.clone());
+            }
+            Ok(None)
+        })?;
+        Ok(Answered::Later)
     }
 }
 

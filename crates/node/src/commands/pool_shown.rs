@@ -43,16 +43,16 @@ impl House {
     }
 
     /// The first pool after this name.
-    pub(crate) fn pool_after(&self, name: Bound<&Name>) -> Option<Name> {
+    pub(crate) fn pool_after(&self, name: Bound<&Name>) -> Option<(&Name, &PoolDefinition)> {
         let range = (name, Bound::Unbounded);
         match self.group() {
             Some(group) => {
                 let mut pools = group.kept().pools.range::<Name, _>(range);
-                pools.next().map(|(name, _)| name.clone())
+                pools.next().map(|(name, kept)| (name, &kept.definition))
             }
             None => {
                 let found = self.replicated().pools().after(name);
-                found.map(|(name, _)| name.clone())
+                found.map(|(name, record)| (name, &record.definition))
             }
         }
     }

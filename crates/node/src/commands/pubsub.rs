@@ -1,15 +1,15 @@
 //! `SUBSCRIBE`, `UNSUBSCRIBE`, `PSUBSCRIBE`, `PUNSUBSCRIBE`.
 
-use testigo_core::{Limits, Refusal};
+use testigo_core::{Limits, Pattern, Refusal};
 
 use super::table::{Answered, Outcome};
 use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg};
 
-/// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; a pattern may have a few
-/// more characters.
-const CHANNEL_BYTES: usize = 2 * Limits::NAME_BYTES;
+/// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; it may be a pattern, which
+/// is kept as it was written.
+const CHANNEL_BYTES: usize = Limits::PATTERN_BYTES;
 
 impl House {
     pub(super) fn subscribe(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
@@ -55,8 +55,10 @@ impl House {
                 client.channels.insert(channel.into());
                 self.connections.channels.join(channel, id);
             } else {
+                let pattern = Pattern::new(channel)?;
                 client.patterns.insert(channel.into());
-                self.connections.channels.join_pattern(channel, id);
+                let channels = &mut self.connections.channels;
+                channels.join_pattern(channel, pattern, id);
             }
             self.confirm(id, what, Some(channel));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use testigo_core::{Queue, QueueId, QueueView, fits};
+use testigo_core::{Matcher, Queue, QueueId, QueueView};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::clock::wall_ms;
@@ -25,10 +25,7 @@ impl House {
             self.look_into(id, queue)?;
             self.queue_show(queue)
         } else if words.keyword("LIST") {
-            let pattern = match words.left() {
-                0 => "*",
-                _ => words.text("the pattern")?,
-            };
+            let pattern = words.pattern()?;
             words.end()?;
             self.queue_list(id, pattern)
         } else {
@@ -54,8 +51,7 @@ impl House {
     }
 
     /// `QUEUE LIST [pattern]`: by name, the same without details of the takers.
-    fn queue_list(&mut self, id: ClientId, pattern: &str) -> Outcome {
-        let pattern: Box<str> = pattern.into();
+    fn queue_list(&mut self, id: ClientId, pattern: Matcher) -> Outcome {
         let mut rows = self.rows_for(id);
         let (mut found, mut last, mut whole) = (BTreeMap::new(), None, false);
         self.in_slices(id, move |house, slice| {
@@ -64,13 +60,16 @@ impl House {
                     if !slice.has_room() {
                         return Ok(None);
                     }
-                    slice.spend(1);
+                    slice.spend(pattern.weight());
                     last = Some(queue);
                     if !house.services.owns(known.shard()) {
                         continue;
                     }
+                    if house.look_into(id, queue).is_err() {
+                        continue;
+                    }
                     let name = house.queue_name(queue);
-                    if fits(&name, &pattern) && house.look_into(id, queue).is_ok() {
+                    if pattern.fits(&name) {
                         found.insert(name, queue);
                     }
                 }

@@ -119,7 +119,7 @@ impl House {
         words.end()?;
         let user = Arc::clone(self.user(id)?);
         let mut flows = FlowsMaker::new(Arc::clone(&user), part == Part::Flows);
-        let mut state = StateMaker::new(pattern, part, user);
+        let mut state = StateMaker::new(pattern, part, user)?;
         self.in_slices(id, move |house, slice| {
             let text = match part.is_of_flows() {
                 true => flows

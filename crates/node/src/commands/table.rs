@@ -155,6 +155,7 @@ impl House {
             return Turn::NotYet;
         }
         self.count_command();
+        self.connections.cost.hear(line.len(), line.bytes());
         let outcome = match row {
             None => Err(unknown(name)),
             Some(row) => match self.authorise(id, row) {

@@ -61,8 +61,8 @@ pub(crate) struct Client {
     pub(super) took: u64,
     /// When it must have authenticated.
     pub(super) auth_due: u64,
-    /// Whether it is already in the list of the unsent.
-    pub(super) noted: bool,
+    /// In which list of the unsent it is.
+    pub(super) noted: Noted,
     /// To be closed once the log has answered all its changes under way.
     pub(super) dismissed: bool,
     /// To be closed once everything is sent.
@@ -71,6 +71,15 @@ pub(crate) struct Client {
     pub(crate) overrun: bool,
     /// Wants to be told who the owner is, and goes there itself.
     pub(crate) redirected: bool,
+}
+
+/// Whether a connection is to be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    No,
+    /// Of those that were only told something.
+    Told,
+    Unsent,
 }
 
 /// Where a connection's output goes.
@@ -244,7 +253,7 @@ impl House {
             lent: VecDeque::new(),
             took: 0,
             auth_due: 0,
-            noted: false,
+            noted: Noted::No,
             dismissed: false,
             leaving: false,
             overrun: false,
@@ -311,6 +320,8 @@ impl House {
         if client.pushed {
             self.forget_pushed(id);
         }
+        let held = self.services.desk().held_count(self.implicit_of(id));
+        self.connections.cost.spend(1 + held as u64);
         self.services.end_slots(self.implicit_of(id));
         match client.blocked {
             Some(Blocked::Slicing) => self.forget_long_work(id),
@@ -318,6 +329,8 @@ impl House {
             _ => {}
         }
         if let Some(session) = client.session() {
+            let weight = self.local().session_weight(session);
+            self.connections.cost.spend(weight as u64);
             self.stand_up(session);
         }
         self.pass_on();

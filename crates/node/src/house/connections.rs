@@ -1,13 +1,15 @@
 //! The connections: who they are, what they are to be sent, and which of them go on. Nothing here knows what a command means.
 
+use std::collections::VecDeque;
 use std::ops::Index;
 
 use bytes::BytesMut;
 use rustc_hash::FxHashMap;
 use testigo_core::WaitEnd;
 
-use super::client::{Blocked, Cancelled, Client, ClientId, UnderWay};
+use super::client::{Blocked, Cancelled, Client, ClientId, Noted, UnderWay};
 use super::closings::{Closing, Closings};
+use super::cost::Cost;
 use super::pubsub::Channels;
 use super::strangers::Strangers;
 use super::unread::Unread;
@@ -26,6 +28,8 @@ pub(crate) struct Connections {
     pub(super) now: u64,
     /// Connections with something to send, or to be closed.
     unsent: Vec<ClientId>,
+    /// Listeners that were told something and are owed nothing else, in order.
+    told: VecDeque<ClientId>,
     /// Connections that were blocked and go on with what they have sent meanwhile.
     unblocked: Vec<ClientId>,
     pub(super) unread: Unread,
@@ -35,6 +39,8 @@ pub(crate) struct Connections {
     pub(crate) channels: Channels,
     /// Bytes kept of unfinished commands, as of the last turn.
     unfinished_bytes: usize,
+    /// What all commands have cost.
+    pub(crate) cost: Cost,
     /// Visitors whose answer is written.
     answered_visits: Vec<ClientId>,
 }
@@ -48,12 +54,14 @@ impl Connections {
             wire,
             now,
             unsent: Vec::new(),
+            told: VecDeque::new(),
             unblocked: Vec::new(),
             unread: Unread::default(),
             strangers: Strangers::default(),
             closings: Closings::default(),
             channels: Channels::default(),
             unfinished_bytes: 0,
+            cost: Cost::default(),
             answered_visits: Vec::new(),
         }
     }
@@ -167,11 +175,6 @@ impl Connections {
         std::mem::take(&mut self.unblocked)
     }
 
-    /// Puts back those that have not had their turn yet.
-    pub(crate) fn put_back_unblocked(&mut self, first: Vec<ClientId>) {
-        self.unblocked.splice(0..0, first);
-    }
-
     /// Lets a connection go on.
     pub(crate) fn let_go_on(&mut self, id: ClientId) {
         self.unblocked.push(id);
@@ -187,6 +190,39 @@ impl Connections {
         self.unsent.is_empty() && self.unblocked.is_empty()
     }
 
+    /// A listener was told something. It is written to after those that wait for an answer.
+    pub(super) fn note_told(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.noted == Noted::No
+        {
+            client.noted = Noted::Told;
+            self.told.push_back(id);
+        }
+    }
+
+    /// Some of the listeners that were told something, each once.
+    pub(crate) fn take_told(&mut self, most: usize) -> Vec<ClientId> {
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some(id) = self.told.pop_front()
+        {
+            // It may have been answered, or be gone.
+            let waits = |client: &Client| client.noted == Noted::Told;
+            taken.extend(
+                self.clients
+                    .get(&id)
+                    .filter(|client| waits(client))
+                    .map(|_| id),
+            );
+        }
+        taken
+    }
+
+    /// Whether no listener has yet to be written what it was told.
+    pub(crate) fn are_told(&self) -> bool {
+        self.told.is_empty()
+    }
+
     /// Appends a reply to a connection's outbox. A connection that does not read what it asked for is closed.
     pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
         let Some(client) = self.clients.get_mut(&id) else {
@@ -196,8 +232,10 @@ impl Connections {
             return;
         }
         self.unread.outboxes -= client.outbox.amount();
-        client.outbox.encode(&reply, client.protocol);
+        let written = client.outbox.encode(&reply, client.protocol);
         self.unread.outboxes += client.outbox.amount();
+        self.cost.say(written);
+        self.note(id);
         self.check_unread(id);
     }
 
@@ -212,6 +250,7 @@ impl Connections {
         self.unread.outboxes -= client.outbox.amount();
         client.outbox.take_over(bytes);
         self.unread.outboxes += client.outbox.amount();
+        self.note(id);
         self.check_unread(id);
     }
 
@@ -219,17 +258,17 @@ impl Connections {
         let Some(client) = self.clients.get(&id) else {
             return;
         };
-        match client.unread() > self.wire.output_bytes {
-            true => self.expel(id, Closing::Output, None),
-            false => self.note(id),
+        if client.unread() > self.wire.output_bytes {
+            self.expel(id, Closing::Output, None);
         }
     }
 
     /// Tells the reactor that a connection needs attention.
     pub(crate) fn note(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id)
-            && !std::mem::replace(&mut client.noted, true)
+            && client.noted != Noted::Unsent
         {
+            client.noted = Noted::Unsent;
             match client.is_visit() {
                 true => self.answered_visits.push(id),
                 false => self.unsent.push(id),
@@ -247,7 +286,7 @@ impl Connections {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
-        client.noted = false;
+        client.noted = Noted::No;
         self.unread.outboxes -= client.outbox.amount();
         into.append(&mut client.outbox);
     }

@@ -18,6 +18,9 @@ mod closings;
 #[cfg(test)]
 mod cluster_tests;
 mod connections;
+mod cost;
+#[cfg(test)]
+mod cost_tests;
 mod counts;
 mod deletes;
 #[cfg(test)]
@@ -79,6 +82,7 @@ pub(crate) use broken::broken_on_purpose;
 pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};
 pub(crate) use closings::Closing;
 use connections::Connections;
+pub(crate) use cost::{CALL_COST, OLDER_COST, SHARE_COST, TURN_COST};
 pub(crate) use counts::Worker;
 pub use elections::Leader;
 use elections::Terms;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{BufMut, BytesMut};
-use testigo_core::{Name, Refusal, Word, bare_name, fits};
+use testigo_core::{Name, Pattern, Refusal, Word, bare_name};
 
 use super::{ClientId, Closing, Connections, House};
 use crate::output::{LENT_BYTES_MIN, Lent};
@@ -15,7 +15,8 @@ use crate::wire::{Protocol, Reply, encode, push_head, refuse, text_head};
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     exact: BTreeMap<Box<str>, BTreeSet<ClientId>>,
-    patterns: BTreeMap<Box<str>, BTreeSet<ClientId>>,
+    /// As they were written, and as they are matched.
+    patterns: BTreeMap<Box<str>, (Pattern, BTreeSet<ClientId>)>,
     /// How many subscriptions these are.
     total: usize,
     /// Bytes of the patterns, of each as often as somebody listens to it.
@@ -40,17 +41,26 @@ impl Channels {
         self.total -= usize::from(leave(&mut self.exact, channel, client));
     }
 
-    pub(crate) fn join_pattern(&mut self, pattern: &str, client: ClientId) {
-        if join(&mut self.patterns, pattern, client) {
+    /// A pattern as it was written, and what was read from it.
+    pub(crate) fn join_pattern(&mut self, written: &str, pattern: Pattern, client: ClientId) {
+        let known = self.patterns.entry(written.into());
+        let (_, clients) = known.or_insert_with(|| (pattern, BTreeSet::new()));
+        if clients.insert(client) {
             self.total += 1;
-            self.pattern_bytes += pattern.len();
+            self.pattern_bytes += written.len();
         }
     }
 
-    pub(crate) fn leave_pattern(&mut self, pattern: &str, client: ClientId) {
-        if leave(&mut self.patterns, pattern, client) {
+    pub(crate) fn leave_pattern(&mut self, written: &str, client: ClientId) {
+        let Some((_, clients)) = self.patterns.get_mut(written) else {
+            return;
+        };
+        if clients.remove(&client) {
             self.total -= 1;
-            self.pattern_bytes -= pattern.len();
+            self.pattern_bytes -= written.len();
+        }
+        if clients.is_empty() {
+            self.patterns.remove(written);
         }
     }
 }
@@ -123,12 +133,15 @@ impl Connections {
             return;
         }
         self.unread.outboxes -= client.outbox.amount();
-        client.outbox.copy(letter.head(client.protocol));
+        let head = letter.head(client.protocol);
+        self.cost.say(head.len());
+        client.outbox.copy(head);
         if let Body::Long { line, .. } = letter.body {
             client.outbox.share(line);
             client.lent.push_back(line.clone());
         }
         self.unread.outboxes += client.outbox.amount();
+        self.note_told(id);
         self.check_unread(id);
         self.close_slowest();
         let stays = self.clients.get(&id).is_some_and(|client| !client.leaving);
@@ -172,6 +185,7 @@ impl House {
         let Channels {
             exact, patterns, ..
         } = &self.connections.channels;
+        let looks = patterns.len() as u64;
         let seeing = |clients: &BTreeSet<ClientId>| -> Vec<ClientId> {
             let clients = clients.iter().copied();
             clients.filter(|id| self.sees(*id, gate)).collect()
@@ -180,12 +194,15 @@ impl House {
         if let Some(clients) = exact.get(channel) {
             listeners.push((None, seeing(clients)));
         }
-        for (pattern, clients) in patterns {
-            if fits(channel, pattern) {
-                listeners.push((Some(pattern.clone()), seeing(clients)));
+        for (written, (pattern, clients)) in patterns {
+            // Who may not see the name does not make the node match it.
+            let clients = seeing(clients);
+            if !clients.is_empty() && pattern.fits(channel) {
+                listeners.push((Some(written.clone()), clients));
             }
         }
         listeners.retain(|(_, clients)| !clients.is_empty());
+        self.connections.cost.spend(looks);
         if listeners.is_empty() {
             return;
         }

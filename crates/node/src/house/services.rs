@@ -402,6 +402,14 @@ impl Services {
         }
     }
 
+    /// See [`Local::reorder`].
+    pub(super) fn reorder(&mut self) {
+        match &mut self.half {
+            Half::Alone(local) => local.reorder(&self.replicated),
+            Half::Member(estate) => estate.reorder(&self.replicated),
+        };
+    }
+
     /// Sets whether entries and exits are reported.
     pub(super) fn observe(&mut self, observed: bool) {
         match &mut self.half {

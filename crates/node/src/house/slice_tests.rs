@@ -81,6 +81,9 @@ fn apply_order(stage: &mut Stage, admin: ClientId, order: &str) {
     assert_eq!(stage.hear(admin), "");
     stage.deliver();
     assert_eq!(stage.hear(admin), "+OK\r\n");
+    while stage.house.local().is_reordering() {
+        stage.house.services.reorder();
+    }
 }
 
 #[test]
@@ -135,4 +138,49 @@ fn a_list_is_of_one_order() {
         apply_order(&mut stage, admin, before);
         assert_eq!(stage.say(client, &next), rest);
     }
+}
+
+/// The names of the jobs that wait in shop/orders, the next one first.
+fn listed(stage: &mut Stage, client: ClientId) -> Vec<String> {
+    let list = stage.say(client, "JOB LIST shop/orders LIMIT 10000");
+    let names = list.lines().filter(|line| line.starts_with("job-"));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn many_jobs_are_brought_into_another_order_turn_by_turn() {
+    let mut stage = Stage::new();
+    let [admin, client] = [(); 2].map(|()| stage.client());
+    apply_order(&mut stage, admin, "arrival");
+    let jobs = 3 * SLICE_ROWS;
+    let create = |stage: &mut Stage, number: usize| {
+        let create = format!("JOB CREATE shop/orders job-{number:05} body");
+        stage.begin(admin, &create);
+        stage.deliver();
+        assert!(stage.hear(admin).starts_with(':'));
+    };
+    for at in 0..jobs {
+        create(&mut stage, at * 7 % jobs);
+    }
+    let flow = "intake -> [orders] -> bill\\nqueue orders { order key }";
+    stage.begin(admin, &format!("FLOW APPLY shop \"{flow}\""));
+    stage.deliver();
+    assert_eq!(stage.hear(admin), "+OK\r\n");
+    let mut turns = 0;
+    while stage.house.local().is_reordering() {
+        // Meanwhile jobs go, in the former order, and others come.
+        stage.begin(client, "JOB TAKE shop/orders WAIT 0");
+        let taken = stage.hear(client);
+        let next = format!("job-{:05}", turns * 7);
+        let former = turns < 3;
+        assert_eq!(taken.contains(&next), former, "turn {turns}: {taken}");
+        create(&mut stage, jobs + 10 - turns);
+        stage.house.make_slice();
+        turns += 1;
+    }
+    // The jobs' way into the new order, and then the end of the former one.
+    assert!((4..=7).contains(&turns), "{turns} turns");
+    let names = listed(&mut stage, client);
+    assert!(names.is_sorted(), "in the new order");
+    assert_eq!(names.len(), jobs);
 }

@@ -37,6 +37,11 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    #[cfg(test)]
+    pub(crate) fn of(rows: usize) -> Slice {
+        Slice { left: rows }
+    }
+
     /// Whether there is room for another row.
     pub(crate) fn has_room(&self) -> bool {
         self.left > 0
@@ -49,9 +54,20 @@ impl Slice {
 
     /// As many of these places as there is room for. They are spent, and `from` moves behind them.
     pub(crate) fn places(&mut self, from: &mut usize, end: usize) -> Range<usize> {
+        self.places_of(from, end, 1)
+    }
+
+    /// The same if each place counts as several rows.
+    pub(crate) fn places_of(
+        &mut self,
+        from: &mut usize,
+        end: usize,
+        weight: usize,
+    ) -> Range<usize> {
         let start = *from;
-        *from = end.min(start.saturating_add(self.left)).max(start);
-        self.spend(*from - start);
+        let room = self.left.div_ceil(weight);
+        *from = end.min(start.saturating_add(room)).max(start);
+        self.spend((*from - start) * weight);
         start..*from
     }
 }
@@ -258,11 +274,14 @@ impl House {
     /// Whether there is long work to go on with.
     #[cfg(test)]
     pub(super) fn has_long_work(&self) -> bool {
-        self.slices.len() > 0
+        self.slices.len() > 0 || self.local().is_reordering()
     }
 
     /// When there is long work to go on with, if any: now, or when it has been held back long enough.
     pub(crate) fn long_work_due_ms(&mut self) -> Option<u64> {
+        if self.local().is_reordering() {
+            return Some(0);
+        }
         match self.slices.len() {
             0 => None,
             _ if !self.slices.fresh.is_empty() => Some(0),
@@ -283,6 +302,9 @@ impl House {
 
     /// Makes a slice of the next task, and of those behind it if that leaves room.
     pub(crate) fn make_slice(&mut self) {
+        if self.local().is_reordering() {
+            self.services.reorder();
+        }
         let mut slice = Slice { left: SLICE_ROWS };
         let held = self.held_back_ms() > 0;
         while slice.has_room()

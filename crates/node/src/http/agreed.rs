@@ -3,12 +3,12 @@
 use std::ops::Bound;
 
 use serde::Serialize;
-use testigo_core::{GroupMessage, GroupRecord, GroupUsing, Name};
+use testigo_core::{GroupMessage, GroupRecord, GroupUsing, Matcher, Name};
 
 use super::elections::shown;
 use super::state::ROWS_MAX;
 use crate::house::{House, Slice};
-use crate::users::{Deed, User};
+use crate::users::User;
 
 /// Cap on shown messages of a group.
 const DELIVERIES_MAX: usize = 20;
@@ -70,17 +70,16 @@ impl AgreedMaker {
         &mut self,
         house: &House,
         slice: &mut Slice,
-        pattern: &str,
+        pattern: &Matcher,
         user: &User,
     ) -> bool {
-        let seen = |name: &Name| name.fits(pattern) && user.may(Deed::Show, name);
         let (group_at, decision_at) = (self.group_at.clone(), self.decision_at.clone());
         for (name, record) in house.replicated().groups_after(after(group_at.as_ref())) {
             if !slice.has_room() {
                 return false;
             }
-            slice.spend(1);
-            if seen(name) {
+            slice.spend(pattern.weight());
+            if user.sees(name, pattern) {
                 match self.groups.len() < ROWS_MAX {
                     true => self.groups.push(Group::of(house, name, record, slice)),
                     false => self.groups_more += 1,
@@ -95,8 +94,8 @@ impl AgreedMaker {
             if !slice.has_room() {
                 return false;
             }
-            slice.spend(1);
-            if seen(name) {
+            slice.spend(pattern.weight());
+            if user.sees(name, pattern) {
                 match self.decisions.len() < ROWS_MAX {
                     true => self.decisions.push(Decision {
                         name: name.as_str().to_owned(),

@@ -12,7 +12,7 @@ use super::answer::{json_of, json_text, text};
 use super::ask::{Asked, ask};
 use super::door::{Door, apart};
 use super::flows::{Live, flows_of};
-use super::making::state;
+use super::making::{StateMaker, state};
 use super::state::{Part, State};
 use super::words::Said;
 use crate::shared::Shared;
@@ -33,8 +33,9 @@ pub(super) async fn look(
     pattern: &str,
     part: Part,
 ) -> Result<Seen<State>, Response> {
-    let own = pattern.to_owned();
-    let here = move |shared: &Shared, user: &Arc<User>| state(shared, &own, part, user);
+    let maker = StateMaker::new(pattern, part, Arc::clone(user));
+    let maker = maker.map_err(|wrong| text(StatusCode::BAD_REQUEST, wrong.to_string()))?;
+    let here = move |shared: &Shared, _: &Arc<User>| state(shared, maker);
     seen(door, user, pattern, part, here).await
 }
 

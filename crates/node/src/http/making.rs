@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use testigo_core::{Edge, Name, bare_name, fits};
+use testigo_core::{Edge, Matcher, Name, Pattern, Refusal};
 
 use super::agreed::AgreedMaker;
 use super::elections::Election;
@@ -14,15 +14,16 @@ use crate::house::{House, SeenSessions, Slice};
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
-/// The state as a user may see it, or a part of it; `None` if the node stops.
-pub(super) fn state(shared: &Shared, pattern: &str, part: Part, user: &Arc<User>) -> Option<State> {
-    let mut state = StateMaker::new(pattern, part, Arc::clone(user));
+/// The state, or a part of it; `None` if the node stops.
+pub(super) fn state(shared: &Shared, mut state: StateMaker) -> Option<State> {
     shared.in_slices(move |house, slice| state.slice(house, slice))
 }
 
 /// Makes the state. Its numbers are those of the whole node.
 pub(crate) struct StateMaker {
     part: Part,
+    /// The gate that is shown if the part is one gate.
+    one: Box<str>,
     gates: Gates,
     /// The gates that are shown.
     shown: Vec<Gate>,
@@ -34,17 +35,23 @@ pub(crate) struct StateMaker {
 }
 
 impl StateMaker {
-    pub(crate) fn new(pattern: &str, part: Part, user: Arc<User>) -> StateMaker {
-        StateMaker {
+    /// For one gate, the pattern is its name.
+    pub(crate) fn new(pattern: &str, part: Part, user: Arc<User>) -> Result<StateMaker, Refusal> {
+        let (one, pattern) = match part {
+            Part::Gate => (pattern, Pattern::any()),
+            _ => ("", Pattern::new(pattern)?),
+        };
+        Ok(StateMaker {
             part,
-            gates: Gates::new(pattern, Arc::clone(&user)),
+            one: one.into(),
+            gates: Gates::new(pattern.matcher(), Arc::clone(&user)),
             shown: Vec::new(),
             elections: Vec::new(),
             pools: PoolsMaker::default(),
             agreed: AgreedMaker::default(),
             sessions: Sessions::new(user, part.rows_max()),
             edges: Edges::default(),
-        }
+        })
     }
 
     /// Continues; returns the state when it is complete.
@@ -72,8 +79,8 @@ impl StateMaker {
     }
 
     fn show_one(&mut self, house: &House, slice: &mut Slice) -> bool {
-        let Gates { pattern, user, .. } = &self.gates;
-        let view = house.gate_view(pattern, ROWS_MAX).ok();
+        let user = &self.gates.user;
+        let view = house.gate_view(&self.one, ROWS_MAX).ok();
         let seen = view.filter(|view| view.name.as_election().is_none());
         let seen = seen.filter(|view| house.shows_gate(&view.name));
         let seen = seen.filter(|view| user.may(Deed::Show, &view.name));
@@ -185,7 +192,7 @@ impl StateMaker {
 
 /// The gates that a user may see and whose names match.
 struct Gates {
-    pattern: Box<str>,
+    pattern: Matcher,
     user: Arc<User>,
     at: usize,
     /// How many gates this node has, including those that the user may not see.
@@ -203,9 +210,9 @@ struct Gates {
 }
 
 impl Gates {
-    fn new(pattern: &str, user: Arc<User>) -> Gates {
+    fn new(pattern: Matcher, user: Arc<User>) -> Gates {
         Gates {
-            pattern: pattern.into(),
+            pattern,
             user,
             at: 0,
             owned: 0,
@@ -225,7 +232,7 @@ impl Gates {
             return true;
         }
         let end = house.local().gate_places();
-        let places = slice.places(&mut self.at, end);
+        let places = slice.places_of(&mut self.at, end, self.pattern.weight());
         let (owned, led) = (Cell::new(0), Cell::new(0));
         let seen = |name: &Name| {
             let own = house.owns_name(name);
@@ -240,7 +247,7 @@ impl Gates {
             if gate.waiters > 0 {
                 keep_first(&mut self.waited, gate.name.clone(), 2 * ROWS_MAX);
             }
-            if !fits(bare_name(&gate.name), &self.pattern) {
+            if !self.user.sees(&gate.name, &self.pattern) {
                 continue;
             }
             if gate.name.as_election().is_some() {
@@ -259,9 +266,8 @@ impl Gates {
         self.owned += owned.get();
         self.elections_owned += led.get();
         if self.at >= end {
-            let past = house.past_elections().filter(|name| {
-                fits(bare_name(name), &self.pattern) && self.user.may(Deed::Show, name)
-            });
+            let past = house.past_elections();
+            let past = past.filter(|name| self.user.sees(name, &self.pattern));
             self.elections.extend(past.cloned());
             self.looked = true;
             self.used.reverse();

@@ -4,12 +4,12 @@
 use std::ops::Bound;
 
 use serde::Serialize;
-use testigo_core::Name;
 use testigo_core::pool::{Donation, SlotNames};
+use testigo_core::{Matcher, Name};
 
 use super::state::ROWS_MAX;
 use crate::house::{House, Slice};
-use crate::users::{Deed, User};
+use crate::users::User;
 
 #[derive(Serialize)]
 pub(super) struct Pool {
@@ -67,7 +67,7 @@ impl PoolsMaker {
         &mut self,
         house: &House,
         slice: &mut Slice,
-        pattern: &str,
+        pattern: &Matcher,
         user: &User,
     ) -> bool {
         while slice.has_room() {
@@ -75,17 +75,17 @@ impl PoolsMaker {
                 Some(name) => Bound::Excluded(name),
                 None => Bound::Unbounded,
             };
-            let Some(name) = house.pool_after(after) else {
+            let Some((name, _)) = house.pool_after(after) else {
                 return true;
             };
-            slice.spend(1);
-            if name.fits(pattern) && user.may(Deed::Show, &name) {
+            slice.spend(pattern.weight());
+            if user.sees(name, pattern) {
                 match self.rows.len() < ROWS_MAX {
-                    true => self.rows.extend(Pool::of(house, &name, slice)),
+                    true => self.rows.extend(Pool::of(house, name, slice)),
                     false => self.more += 1,
                 }
             }
-            self.at = Some(name);
+            self.at = Some(name.clone());
         }
         false
     }
@@ -128,9 +128,8 @@ impl Pool {
 }
 
 /// The latest donations of the pools that a user may see, newest first.
-pub(super) fn donations(house: &House, pattern: &str, user: &User) -> Vec<Donated> {
-    let seen =
-        |donation: &&Donation| donation.pool.fits(pattern) && user.may(Deed::Show, &donation.pool);
+pub(super) fn donations(house: &House, pattern: &Matcher, user: &User) -> Vec<Donated> {
+    let seen = |donation: &&Donation| user.sees(&donation.pool, pattern);
     let latest = house.services.desk().donations().filter(seen);
     let latest = latest.map(|donation| Donated {
         at: donation.at,

@@ -11,6 +11,8 @@ use crate::house::{Closing, Outlet};
 
 /// How long connections that found no free descriptor wait for another try.
 const RETRY: Duration = Duration::from_millis(100);
+/// Connections that are accepted in one turn at one address.
+const ACCEPTS_MAX: usize = 64;
 
 impl Reactor {
     /// Accepts all connections that are there, unless that has just failed.
@@ -21,7 +23,12 @@ impl Reactor {
         }
         self.accept_again = None;
         for at in 0..self.listeners.len() {
-            loop {
+            for nth in 0.. {
+                if nth == ACCEPTS_MAX {
+                    // The others come in the next turn.
+                    self.accept_again = Some(now);
+                    break;
+                }
                 match self.listeners[at].accept() {
                     Ok((stream, address)) => self.welcome(stream, address),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -14,22 +14,53 @@ const QUIET: Duration = Duration::from_micros(15);
 /// If it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
+/// What was sent by a certain time and is being read.
+#[derive(Debug)]
+pub(super) struct Hearing {
+    since: u64,
+    /// How many events that has taken so far.
+    events: usize,
+    /// Once all of them are there: the last connection that must have been served.
+    served: Option<u64>,
+}
+
+impl Hearing {
+    fn since(since: u64) -> Hearing {
+        Hearing {
+            since,
+            events: 0,
+            served: None,
+        }
+    }
+}
+
 impl Reactor {
     /// Up to when everything sent has been read, if this turn's events were the last of those ready by then. The system
     /// reports events in the order in which they became ready.
     pub(super) fn heard_until(&mut self, events: &Events) -> Option<u64> {
-        let (since, before) = self.hearing.take()?;
-        let now = events.iter().count();
-        if now < EVENTS || before + now > LISTENERS_MAX + self.sockets.len() {
-            return Some(since);
+        let mut hearing = self.hearing.take()?;
+        if hearing.served.is_none() {
+            let now = events.iter().count();
+            hearing.events += now;
+            if now < EVENTS || hearing.events > LISTENERS_MAX + self.sockets.len() {
+                hearing.served = Some(self.ready.last());
+            }
         }
-        self.hearing = Some((since, before + now));
+        // Whoever is served is heard: it need not come to the end of what it has sent.
+        if hearing
+            .served
+            .is_some_and(|last| self.ready.served_until(last))
+        {
+            return Some(hearing.since);
+        }
+        self.hearing = Some(hearing);
         None
     }
 
     /// Waits for sockets, or says that it is time to flush.
     pub(super) fn gather_or_wait(&mut self, events: &mut Events) -> io::Result<bool> {
-        self.hearing.get_or_insert_with(|| (self.clock.now(), 0));
+        self.hearing
+            .get_or_insert_with(|| Hearing::since(self.clock.now()));
         let Some(since) = self.gathering else {
             let timeout = self.sleep();
             return self.wait(events, timeout).map(|()| false);
@@ -37,7 +68,7 @@ impl Reactor {
         let start = Instant::now();
         while start.elapsed() < QUIET {
             self.poll.poll(events, Some(Duration::ZERO))?;
-            if !events.is_empty() {
+            if !events.is_empty() || !self.ready.is_empty() {
                 if start.duration_since(since) > GATHER_MAX {
                     self.gathering = None;
                     self.shared.house().submissions.begin_flush();
@@ -73,7 +104,7 @@ impl Reactor {
     /// reactor.
     fn sleep(&self) -> Option<Duration> {
         let mut house = self.shared.house();
-        if !self.unread.is_empty() {
+        if !self.ready.is_empty() || !house.connections.are_told() {
             return Some(Duration::ZERO);
         }
         let long_work = house.long_work_due_ms().map(Duration::from_millis);

@@ -1,6 +1,6 @@
 //! One user: a name, what its password is checked against, and its rights.
 
-use testigo_core::{Refusal, bare_name};
+use testigo_core::{Matcher, Refusal, bare_name};
 
 use super::rights::{Deed, Rights};
 use super::secret::Secret;
@@ -87,6 +87,12 @@ impl User {
     /// to a gate is also a right to the election of that name.
     pub fn may(&self, deed: Deed, name: &str) -> bool {
         self.rights.allow(deed, bare_name(name))
+    }
+
+    /// Whether it may see a name and a pattern fits. The right comes first: who may not see a name does not make the node
+    /// match it.
+    pub(crate) fn sees(&self, name: &str, pattern: &Matcher) -> bool {
+        self.may(Deed::Show, name) && pattern.fits(bare_name(name))
     }
 
     /// Like [`User::may`]; the refusal says what is missing.

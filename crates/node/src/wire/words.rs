@@ -2,7 +2,7 @@
 //! is missing or wrong, the caller gets the refusal for the client.
 
 use serde::{Deserialize, Serialize};
-use testigo_core::{Refusal, Word};
+use testigo_core::{Matcher, Pattern, Refusal, Word};
 
 /// A complete command as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,13 @@ impl<'a> RawCommand<'a> {
     /// How many words there are, including the name.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// How many bytes its words have.
+    pub(crate) fn bytes(&self) -> usize {
+        let from = self.ranges.first().map_or(0, |(from, _)| *from);
+        let to = self.ranges.last().map_or(0, |(_, to)| *to);
+        to.saturating_sub(from) as usize
     }
 
     pub(crate) fn word(&self, at: usize) -> Option<&'a [u8]> {
@@ -101,6 +108,14 @@ impl<'a> Words<'a> {
             .next_bytes()
             .ok_or_else(|| bad_arg(format!("{what} is missing")))?;
         std::str::from_utf8(word).map_err(|_| bad_arg(format!("{what} is not UTF-8")))
+    }
+
+    /// The next word as a pattern of names; without one, the pattern that all fit.
+    pub(crate) fn pattern(&mut self) -> Result<Matcher, Refusal> {
+        match self.left() {
+            0 => Ok(Pattern::any().matcher()),
+            _ => Ok(Pattern::new(self.text("the pattern")?)?.matcher()),
+        }
     }
 
     pub(crate) fn number(&mut self, what: &str) -> Result<u64, Refusal> {

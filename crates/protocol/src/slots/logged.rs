@@ -81,6 +81,26 @@ impl Sharer {
         self.free.remove(slot) && self.used.insert(slot)
     }
 
+    /// Marks all free slots as used, and returns them.
+    pub fn claim_all(&mut self) -> SlotSet {
+        let claimed = self.free.clone();
+        self.used.insert_all(&claimed);
+        self.free.clear();
+        claimed
+    }
+
+    /// Gives used slots back, all at once.
+    pub fn give_all(&mut self, slots: &SlotSet, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        self.tick();
+        let mut given = slots.clone();
+        given.retain_all(&self.used);
+        self.used.remove_all(&given);
+        self.free.insert_all(&given);
+        self.settle(plan, out);
+        self.tell(out);
+        self.ask_if_short(plan, out);
+    }
+
     /// Sends the answers that it owes and the request that it needs, without waiting for a delivery.
     pub fn wake(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         self.settle(plan, out);

@@ -131,6 +131,34 @@ impl SlotSet {
         self.len = self.levels[0].iter().map(|word| word.count_ones()).sum();
     }
 
+    /// Removes all slots of another set of the same size.
+    pub fn remove_all(&mut self, other: &SlotSet) {
+        self.combine(other, |own, other| own & !other);
+    }
+
+    /// Removes all slots that are not in another set of the same size.
+    pub fn retain_all(&mut self, other: &SlotSet) {
+        self.combine(other, |own, other| own & other);
+    }
+
+    fn combine(&mut self, other: &SlotSet, left: impl Fn(u64, u64) -> u64) {
+        let Some((slots, summaries)) = self.levels.split_first_mut() else {
+            return;
+        };
+        for (word, other) in slots.iter_mut().zip(&other.levels[0]) {
+            *word = left(*word, *other);
+        }
+        self.len = slots.iter().map(|word| word.count_ones()).sum();
+        let mut below = slots;
+        for level in summaries {
+            level.fill(0);
+            for (at, word) in below.iter().enumerate() {
+                level[at / 64] |= u64::from(*word != 0) << (at % 64);
+            }
+            below = level;
+        }
+    }
+
     /// Removes the `count` smallest slots and returns them.
     pub fn take_first(&mut self, count: u32) -> Vec<u32> {
         std::iter::from_fn(|| {
@@ -205,5 +233,9 @@ mod tests {
         let mut all = one.clone();
         all.insert_all(&three);
         assert_eq!(all, of(&[1, 2, 70, 130, 299]));
+        all.remove_all(&of(&[1, 2, 70, 5]));
+        assert_eq!(all, of(&[130, 299]));
+        all.retain_all(&of(&[1, 130]));
+        assert_eq!(all, of(&[130]));
     }
 }

@@ -10,6 +10,9 @@ use crate::local::Local;
 use crate::replicated::{JobOutcome, Replicated, Spot};
 use crate::wait::Ticket;
 
+/// How many jobs are brought into another order at once.
+const REORDERED_AT_ONCE: usize = 1_000;
+
 impl Local {
     /// Sets up the lines of a node that starts: all jobs wait.
     pub(in crate::local) fn line_up(&mut self, replicated: &Replicated) {
@@ -40,18 +43,31 @@ impl Local {
         for (id, queue) in replicated.queues() {
             let lines = &mut self.hands.lines;
             let line = lines.entry(id).or_insert_with(|| Line::new(queue, open));
-            if line.order == queue.rule.order {
-                continue;
+            line.begin_order(queue.rule.order);
+            let mut most = REORDERED_AT_ONCE;
+            if !line.reorder(replicated, &mut most) {
+                self.hands.reordered.insert(id);
             }
-            let mut ordered = Line::new(queue, line.open);
-            for job in line.iter() {
-                if let Ok(job) = replicated.job(job) {
-                    ordered.insert(job);
-                }
-            }
-            ordered.takers = std::mem::take(&mut line.takers);
-            *line = ordered;
         }
+    }
+
+    /// Brings lines into the order that their queues have been given, as many jobs as a node can in one turn. Says whether
+    /// jobs are left; their lines go on in the former order.
+    pub fn reorder(&mut self, replicated: &Replicated) -> bool {
+        let mut most = REORDERED_AT_ONCE;
+        while let Some(id) = self.hands.reordered.first().copied() {
+            let line = self.hands.lines.get_mut(&id);
+            if line.is_some_and(|line| !line.reorder(replicated, &mut most)) {
+                return true;
+            }
+            self.hands.reordered.pop_first();
+        }
+        false
+    }
+
+    /// Whether jobs are left for [`Local::reorder`].
+    pub fn is_reordering(&self) -> bool {
+        !self.hands.reordered.is_empty()
     }
 
     /// Ends takes that no longer wait for any queue.

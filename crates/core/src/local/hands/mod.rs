@@ -16,7 +16,7 @@ pub use line::LinePlace;
 pub(crate) use moves::{LaidDown, TakeCopy};
 pub use view::{HeldView, QueueView, TakerView};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -31,6 +31,8 @@ use line::Line;
 #[derive(Debug, Default)]
 pub(super) struct Hands {
     lines: FxHashMap<QueueId, Line>,
+    /// Queues that have another order, and too many jobs to be brought into it at once.
+    reordered: BTreeSet<QueueId>,
     held: FxHashMap<JobId, Held>,
     takers: BTreeMap<Ticket, Taker>,
     /// Set in a cluster: a line hands out only after it was opened.

@@ -93,7 +93,7 @@ impl Local {
             return None;
         }
         let Some(name) = name else {
-            return self.hands.lines.get_mut(&queue)?.pop();
+            return self.hands.lines.get_mut(&queue)?.pop(replicated);
         };
         let job = self.named_job(replicated, queue, name)?;
         let line = self.hands.lines.get_mut(&queue)?;

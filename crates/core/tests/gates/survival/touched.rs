@@ -284,7 +284,7 @@ impl World {
     }
 
     fn look(&self) -> Result<(), String> {
-        let names = self.local.list("*").into_iter();
+        let names = self.local.list().into_iter();
         let views: Vec<GateView> = names
             .map(|gate| self.local.gate(&gate.name).unwrap())
             .collect();

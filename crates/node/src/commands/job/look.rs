@@ -1,6 +1,6 @@
 //! What `JOB SHOW`, `FIND`, `LIST` and `COUNT` show.
 
-use testigo_core::{Hop, Job, JobId, LinePlace, QueueId, Refusal, Word, fits};
+use testigo_core::{Hop, Job, JobId, LinePlace, Pattern, QueueId, Refusal, Word};
 
 use super::super::table::{Answered, Outcome};
 use crate::house::{Answer, ClientId, House, fence_reply};
@@ -10,7 +10,7 @@ use crate::wire::{Reply, Words, bad_arg, refuse};
 impl House {
     /// `JOB FIND pattern [IN queue] [CURSOR c] [LIMIT n]`: oldest first.
     pub(super) fn job_find(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let pattern: Box<str> = words.text("the pattern")?.into();
+        let pattern = Pattern::new(words.text("the pattern")?)?.matcher();
         let queue = match words.keyword("IN") {
             true => Some(self.queue_of(id, words.text("the queue")?, users::Deed::Show)?),
             false => None,
@@ -31,12 +31,12 @@ impl House {
                 if !slice.has_room() {
                     return Ok(None);
                 }
-                slice.spend(1);
+                slice.spend(pattern.weight());
                 let there = match queue {
                     Some(queue) => job.queue == queue,
                     None => house.owns_queue(job.queue),
                 };
-                if there && fits(&job.name, &pattern) && house.look_into(id, job.queue).is_ok() {
+                if there && house.look_into(id, job.queue).is_ok() && pattern.fits(&job.name) {
                     // There is another page only if it would have a row.
                     if full {
                         let next = last.0.to_string();

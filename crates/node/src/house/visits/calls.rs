@@ -6,10 +6,11 @@ use bytes::BytesMut;
 use testigo_core::estate::Peer;
 use testigo_core::{Command, Refusal, SessionId, Taken, Word};
 
+use super::merge_rows::MergedRows;
 use super::{CALL_MS_MAX, Call, Errand, LOOK_MS_MAX, RETRY_MS, Replied, Sent};
 use crate::commands::{Answered, Effect, Known, Merge, Outcome, Route};
 use crate::house::letters::Letter;
-use crate::house::{Blocked, ClientId, House, Step, there};
+use crate::house::{Answer, Blocked, ClientId, House, Step, there};
 use crate::wire::{KeptCommand, Protocol, RawCommand, Reply, Words, encode, refuse};
 
 impl House {
@@ -272,14 +273,32 @@ impl House {
             }
             return;
         }
+        if let Some(Merge::Rows(what)) = errand.merge {
+            let replies = self
+                .visits
+                .errands
+                .get_mut(&id)
+                .map(|errand| &mut errand.replies);
+            let replies = replies.map(std::mem::take).unwrap_or_default();
+            let rows_max = self.connections.wire().list_rows;
+            let mut rows = MergedRows::new(what, rows_max, replies.into_values().collect());
+            self.call_off(id);
+            let begun = self.in_slices(id, move |_, slice| {
+                let bytes = rows.slice(slice)?;
+                Ok(bytes.map(Answer::Written))
+            });
+            if let Err(refusal) = begun {
+                self.connections.unblock(id, refusal.into());
+            }
+            return;
+        }
         let merged = match (errand.merge, errand.page) {
             (Some(merge), _) => {
-                let rows_max = self.connections.wire().list_rows;
                 let members = self.replicated().view().members.iter();
                 let members: Vec<Peer> =
                     members.map(|member| (member.node, member.start)).collect();
                 let to = (self.own, &members[..]);
-                super::merge::merged(merge, &errand.replies, to, rows_max, protocol)
+                super::merge::merged(merge, &errand.replies, to, protocol)
             }
             (None, Some(page)) => {
                 let after = self.node_after(page);

@@ -16,13 +16,20 @@ use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, map_head, re
 /// No command makes replies deeper than this.
 const DEPTH_MAX: usize = 16;
 
+/// The refusal of an answer that is none.
+pub(super) fn broken() -> Refusal {
+    refuse(
+        Word::Unavailable,
+        "another node's answer cannot be read; nothing was done",
+    )
+}
+
 /// Merges all replies for one of the members. If one is an error, it is the answer; but if missing members are named, an
 /// error from another member counts as no answer.
 pub(super) fn merged(
     merge: Merge,
     replies: &BTreeMap<Peer, Vec<u8>>,
     (own, members): (Peer, &[Peer]),
-    rows_max: usize,
     protocol: Protocol,
 ) -> Result<BytesMut, Refusal> {
     let names_missing = merge.names_missing();
@@ -32,36 +39,7 @@ pub(super) fn merged(
     if let Some((_, error)) = error {
         return Ok(BytesMut::from(&error[..]));
     }
-    let broken = || {
-        refuse(
-            Word::Unavailable,
-            "another node's answer cannot be read; nothing was done",
-        )
-    };
     match merge {
-        Merge::Rows(what) => {
-            // Sessions and queues are maps, whose first pair names them.
-            let key_at = usize::from(!matches!(what, "gates" | "elections"));
-            let mut rows: Vec<(Key, &[u8])> = Vec::new();
-            for reply in replies.values() {
-                for row in items(reply).ok_or_else(broken)? {
-                    let key = key(row, key_at).ok_or_else(broken)?;
-                    rows.push((key, row));
-                }
-            }
-            if rows.len() > rows_max {
-                return Err(refuse(
-                    Word::Limit,
-                    format!("there are more {what} than the limit list_rows of {rows_max}"),
-                ));
-            }
-            rows.sort_by(|one, other| one.0.cmp(&other.0));
-            let mut bytes = array_head(rows.len());
-            for (_, row) in rows {
-                bytes.extend_from_slice(row);
-            }
-            Ok(bytes)
-        }
         Merge::Sum => {
             let mut sum = 0;
             for reply in replies.values() {
@@ -98,8 +76,8 @@ pub(super) fn merged(
         }
         Merge::Gate => gate(replies, protocol).ok_or_else(broken),
         Merge::Pool => pool(replies, members, protocol).ok_or_else(broken),
-        // The numbers must first be put together elsewhere.
-        Merge::PoolUse => Err(broken()),
+        // These are put together elsewhere: rows one slice at a time, because there may be very many.
+        Merge::Rows(_) | Merge::PoolUse => Err(broken()),
         Merge::Jobs { rows_max, paged } => {
             let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
             for reply in replies.values() {
@@ -369,12 +347,12 @@ fn written(reply: &Reply, protocol: Protocol) -> BytesMut {
 
 /// What a row is sorted by.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(super) enum Key {
     Number(u64),
     Text(Vec<u8>),
 }
 
-fn key(row: &[u8], at: usize) -> Option<Key> {
+pub(super) fn key(row: &[u8], at: usize) -> Option<Key> {
     let value = *items(row)?.get(at)?;
     number(value).or_else(|| Some(Key::Text(text(value)?.to_vec())))
 }
@@ -404,7 +382,7 @@ fn items(value: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// How many values there are, and where the first one begins.
-fn head(value: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn head(value: &[u8]) -> Option<(usize, usize)> {
     let line = value.windows(2).position(|two| two == b"\r\n")?;
     let (kind, digits) = value.get(..line)?.split_first()?;
     let count: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
@@ -417,7 +395,7 @@ fn head(value: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Where the value that begins here ends.
-fn end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
+pub(super) fn end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let line = rest.windows(2).position(|two| two == b"\r\n")?;
     let after = at + line + 2;
@@ -450,7 +428,9 @@ fn end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::merge_rows::MergedRows;
     use super::*;
+    use crate::house::Slice;
 
     fn replies(written: &[&str]) -> BTreeMap<Peer, Vec<u8>> {
         let replies = written.iter().zip(1..);
@@ -463,9 +443,22 @@ mod tests {
         let replies = replies(written);
         let members: Vec<Peer> = replies.keys().copied().collect();
         let to = ((NodeId(1), Start(1)), &members[..]);
-        let merged = merged(merge, &replies, to, 3, Protocol::Resp2);
+        let merged = match merge {
+            Merge::Rows(what) => rows(what, replies.into_values().collect()),
+            merge => merged(merge, &replies, to, Protocol::Resp2),
+        };
         let bytes = merged.unwrap_or_else(|refusal| written_error(&refusal));
         String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    /// Merges rows in the smallest slices; at most three of them are allowed.
+    fn rows(what: &'static str, replies: Vec<Vec<u8>>) -> Result<BytesMut, Refusal> {
+        let mut rows = MergedRows::new(what, 3, replies);
+        loop {
+            if let Some(bytes) = rows.slice(&mut Slice::of(1))? {
+                return Ok(bytes);
+            }
+        }
     }
 
     fn written_error(refusal: &Refusal) -> BytesMut {

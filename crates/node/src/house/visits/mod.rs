@@ -9,6 +9,7 @@
 mod calls;
 mod flows;
 mod merge;
+mod merge_rows;
 mod plan;
 mod reads;
 mod states;
