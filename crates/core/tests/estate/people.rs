@@ -256,6 +256,12 @@ impl World {
             }
             return Ok(());
         }
+        let inside = matches!(self.clients[which].state, State::Inside { .. });
+        if inside && self.clients[which].opened && !self.calm && self.random.one_in(16) {
+            // Its connection breaks, though the node goes on.
+            self.lose_connection(which);
+            return Ok(());
+        }
         match self.clients[which].state.clone() {
             State::Outside if self.clients[which].session.is_none() => self.connect(which),
             State::Outside if self.clients[which].retired => {
