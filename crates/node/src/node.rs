@@ -8,7 +8,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use mio::Poll;
-use testigo_engine::{FlushError, Flusher, LogThread};
+use testigo_engine::{FlushError, Flusher, LogThread, OpenError};
 
 use crate::among::{Among, Anew};
 use crate::clock::Clock;
@@ -62,6 +62,16 @@ pub enum StartError {
     /// The system refused a thread or a descriptor.
     #[error("the system refused what a node needs: {0}")]
     System(#[from] io::Error),
+}
+
+impl StartError {
+    /// Whether the data directory only lacks room.
+    pub(crate) fn is_for_room(&self) -> bool {
+        match self {
+            StartError::Data(TakeOverError::Engine(OpenError::Disk(error))) => error.is_full(),
+            _ => false,
+        }
+    }
 }
 
 /// Why a stop was not clean. The next start recovers as after a crash.

@@ -230,7 +230,7 @@ impl House {
         self.member().and_then(|member| member.anew)
     }
 
-    fn start_anew(&mut self, why: &'static str) {
+    pub(super) fn start_anew(&mut self, why: &'static str) {
         let Some(member) = &mut self.member else {
             return;
         };
@@ -297,6 +297,10 @@ impl House {
     /// Takes a delivery that the log of a lone node never makes.
     pub(super) fn deliver_to_member(&mut self, delivery: Delivery) {
         match delivery {
+            Delivery::Stuck { unknown, error } => {
+                self.unknown(unknown, &format!("{error}; it may still be done then"));
+            }
+            Delivery::Room(room) => self.submissions.has_room(room),
             Delivery::Restored { snapshot, unknown } => self.restored(&snapshot, unknown),
             Delivery::Read { tag, index } => {
                 let Some(member) = &mut self.member else {
@@ -413,13 +417,8 @@ impl House {
 
     /// Another member's snapshot has replaced the log.
     fn restored(&mut self, snapshot: &StoredSnapshot, unknown: Vec<u64>) {
-        for tag in unknown {
-            if let Some(lost) = self.submissions.take(tag) {
-                let why = "the node has fallen behind its cluster; whether it was done shows there";
-                let unknown = refuse(Word::Unknown, why);
-                self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
-            }
-        }
+        let why = "the node has fallen behind its cluster; whether it was done shows there";
+        self.unknown(unknown, why);
         let joined = self.services.estate().is_some_and(Estate::was_member);
         if joined {
             return self.start_anew("the node has fallen behind its cluster");
