@@ -5,8 +5,8 @@ use raft::eraftpb::{ConfState, Entry, Message, MessageType, Snapshot};
 use raft::{SnapshotStatus, StateRole};
 
 use crate::bundle;
-use crate::elections::Standing;
 use crate::delivery::DiskRoom;
+use crate::elections::Standing;
 use crate::engine::{DISK_RESERVE_BYTES, Engine};
 use crate::error::ProposeError;
 use crate::image::snapshot_name;
@@ -354,7 +354,9 @@ impl Engine {
         if let Err(error) = self.majority_has(DISK_RESERVE_BYTES / 2) {
             let tried = self.is_specimen(Specimen::TakeBackTheGiven);
             let first = self.submissions.take_back(tried);
-            self.refused = first.map(|first| (first, error.clone())).or(self.refused.take());
+            self.refused = first
+                .map(|first| (first, error.clone()))
+                .or(self.refused.take());
             if self.submissions.waited() >= STUCK_TICKS {
                 self.stuck = Some(error);
             }

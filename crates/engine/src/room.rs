@@ -195,7 +195,10 @@ mod tests {
             rooms.of_majority(1, voters)
         };
         assert_eq!(of(5, &[], &[1]), (1, 5));
-        assert_eq!(of(5, &[(2, RESERVE), (3, 2 * RESERVE)], &[1, 2, 3]), (2, RESERVE));
+        assert_eq!(
+            of(5, &[(2, RESERVE), (3, 2 * RESERVE)], &[1, 2, 3]),
+            (2, RESERVE)
+        );
         assert_eq!(of(RESERVE, &[(2, 5), (3, 9)], &[1, 2, 3]), (3, 9));
         assert_eq!(of(RESERVE, &[(2, 5)], &[1, 2, 3]), (2, 5), "3 is down");
         assert_eq!(of(5, &[], &[1, 2, 3]), (1, u64::MAX), "nothing is known");

@@ -272,6 +272,28 @@ mod tests {
     }
 
     #[test]
+    fn only_what_no_leader_was_given_is_taken_back() {
+        let mut submissions = Submissions::new(2, 7);
+        assert_eq!(submissions.take_back(false), None);
+        for _ in 0..3 {
+            submissions.push(b"one");
+            submissions.push(b"two");
+            submissions.seal();
+        }
+        submissions.gave();
+        submissions.push(b"gathered");
+        assert_eq!(submissions.take_back(false), Some(3));
+        assert_eq!(submissions.push(b"next").sequence, 3);
+        assert_eq!(submissions.take_back(false), Some(3));
+        // Nobody knows whether the leader has logged it.
+        submissions.give_again();
+        assert_eq!(submissions.take_back(false), None);
+        assert_eq!(given(&mut submissions), [1]);
+        submissions.applied(2);
+        assert_eq!(submissions.push(b"next").sequence, 3);
+    }
+
+    #[test]
     fn a_leader_takes_only_the_next() {
         let (mut intake, mut applied) = (Intake::default(), Origins::default());
         let next = |intake: &Intake, applied: &Origins| {

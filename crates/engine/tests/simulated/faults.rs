@@ -1,7 +1,7 @@
 //! What can go wrong, drawn from the seed.
 
-use testigo_engine::{DISK_RESERVE_BYTES, MemberChange, START_BYTES};
 use testigo_engine::simulated::Fate as Flush;
+use testigo_engine::{DISK_RESERVE_BYTES, MemberChange, START_BYTES};
 use testigo_sim::Time;
 
 use super::{Event, World};

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use testigo_engine::simulated::{Disk, Fate};
 use testigo_engine::{
-    Applied, ByHand, Delivery, DiskError, DiskRoom, LogThread, OpenError, Outgoing, Peer, ProposeError, Sends, Setup,
-    SnapshotError, Standing, StoredSnapshot,
+    Applied, ByHand, Delivery, DiskError, DiskRoom, LogThread, OpenError, Outgoing, Peer,
+    ProposeError, Sends, Setup, SnapshotError, Standing, StoredSnapshot,
 };
 
 use crate::monitor::{Monitor, Violation};

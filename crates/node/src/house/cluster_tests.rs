@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
 use testigo_core::{Address, Admission, Newcomer, NodeId, Shard, Start};
-use testigo_engine::{ByHand, Delivery, Hearer, LogThread, Sends, TICK_MS};
+use testigo_engine::{
+    ByHand, Delivery, DiskError, FlushError, Hearer, LogThread, ProposeError, Sends, TICK_MS,
+};
 
 use super::*;
 use crate::commands::Serves;
@@ -450,6 +452,51 @@ fn a_node_that_was_cut_off_for_long_must_start_anew() {
     world.start(2);
     world.until(10_000, |world| world.house(2).acts());
     assert_eq!(world.house(2).start(), Start(2));
+}
+
+#[test]
+fn a_member_whose_disk_is_full_goes_on_with_its_next_start() {
+    let mut world = World::of(3);
+    let client = world.client(2);
+    world.begin(2, client, "DECIDE d mine");
+    let unknown = world.house(2).submissions.tags();
+    assert_eq!(unknown.len(), 1);
+    let error = FlushError(DiskError::Full("there is no room".into()));
+    world.house(2).deliver(Delivery::Stopped { error, unknown });
+    let heard = world.hear(2, client);
+    assert!(heard.starts_with("-UNKNOWN "), "{heard}");
+    let house = world.house(2);
+    assert!(house.must_start_anew().is_some() && !house.is_stopping());
+    assert!(!house.acts(), "its clients are sent away");
+    world.anew.insert(2);
+    world.kill(2);
+    world.start(2);
+    world.until(10_000, |world| world.house(2).acts());
+    assert_eq!(world.house(2).start(), Start(2));
+}
+
+#[test]
+fn what_waits_for_room_at_other_nodes_is_answered() {
+    let mut world = World::of(3);
+    let client = world.client(2);
+    world.begin(2, client, "DECIDE d mine");
+    let unknown = world.house(2).submissions.tags();
+    let error = ProposeError::DisksFull {
+        node: 3,
+        free_bytes: 5,
+    };
+    let stuck = Delivery::Stuck { unknown, error };
+    world.house(2).deliver(stuck);
+    let heard = world.hear(2, client);
+    assert!(
+        heard.starts_with("-UNKNOWN ") && heard.contains("node 3"),
+        "{heard}"
+    );
+    // There was room after all.
+    world.settle();
+    let other = world.client(1);
+    let decided = world.say(1, other, "DECIDE d another");
+    assert!(decided.contains("mine"), "{decided}");
 }
 
 #[test]

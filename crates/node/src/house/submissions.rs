@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Name, Refusal, Word};
 use testigo_engine::{
-    DISK_RESERVE_BYTES, DiskRoom, ENTRY_BYTES_MAX, FlushError, LogSize, LogThread, MemberChange, Peer,
-    ProposeError, Room, SubmitError,
+    DISK_RESERVE_BYTES, DiskRoom, ENTRY_BYTES_MAX, FlushError, LogSize, LogThread, MemberChange,
+    Peer, ProposeError, Room, SubmitError,
 };
 
 use super::answers::Answers;
@@ -388,8 +388,8 @@ impl Submissions {
     /// Tells a caller in this process when the disk has failed.
     pub(crate) fn watch(&mut self, watcher: Arc<Completion<String>>) {
         match &self.failed {
-            Some(why) => watcher.give(why.clone()),
-            None => self.watchers.push(watcher),
+            Some(why) if !self.waits => watcher.give(why.clone()),
+            _ => self.watchers.push(watcher),
         }
     }
 }
