@@ -18,7 +18,7 @@ use crate::corosync::{Corosync, CorosyncError, Link};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
-use crate::peers::listen_for_peers;
+use crate::peers::{ClusterConfig, listen_for_peers};
 use crate::reactor::{BELL, Reactor};
 use crate::relay::{Flushes, Panicked, Relay};
 use crate::reload::{ReloadError, Reloader};
@@ -37,6 +37,8 @@ pub struct Node {
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
     password_queue: usize,
+    /// `None` if the node is alone.
+    cluster: Option<ClusterConfig>,
     /// Set if a Corosync group shares the pools.
     corosync: Option<Corosync>,
 }
@@ -187,6 +189,7 @@ impl Node {
             resp,
             tls,
             password_queue: config.wire.password_queue,
+            cluster: config.cluster,
             corosync,
         })
     }
@@ -244,6 +247,7 @@ impl Node {
             tls: self.tls.clone(),
             doors: [self.resp, self.http_address()],
             password_queue: self.password_queue,
+            cluster: self.cluster.clone(),
         }
     }
 

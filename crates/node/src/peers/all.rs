@@ -69,9 +69,8 @@ pub(crate) fn listen_for_peers(config: &ClusterConfig) -> Result<TcpListener, Li
             resolved.collect()
         }
     };
-    let guarded = config.secret.is_some() || config.tls.is_some();
     if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback())
-        && !guarded
+        && !config.is_guarded()
     {
         let why =
             format!("it is {open}, which others can reach, and there is neither a secret nor TLS");
