@@ -11,6 +11,7 @@ use testigo_engine::{
     ByHand, Delivery, DiskError, FlushError, Hearer, LogThread, ProposeError, Sends, TICK_MS,
 };
 
+use super::joining::Pause;
 use super::*;
 use crate::commands::Serves;
 use crate::config::Config;
@@ -452,6 +453,26 @@ fn a_node_that_was_cut_off_for_long_must_start_anew() {
     world.start(2);
     world.until(10_000, |world| world.house(2).acts());
     assert_eq!(world.house(2).start(), Start(2));
+}
+
+#[test]
+fn a_node_that_crashed_says_that_it_waits_to_be_let_in() {
+    let mut world = World::of(3);
+    for _ in 0..2 {
+        world.kill(2);
+        world.start(2);
+        world.until(10_000, |world| {
+            let waits = world.house(2).joining().unwrap_or_default();
+            waits.contains("after 1, 2, 4 … 60 s")
+        });
+        world.until(10_000, |world| world.house(2).acts());
+    }
+    world.kill(2);
+    world.start(2);
+    let told = |world: &mut World| world.house(2).member().unwrap().pause == Pause::Told;
+    world.until(10_000, told);
+    world.until(20_000, |world| world.house(2).acts());
+    assert_eq!(world.house(2).member().unwrap().pause, Pause::None);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use testigo_core::estate::{Estate, Peer, Rule};
 use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
 
+use super::joining::Pause;
 use super::letters::{Letter, Parts};
 use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
 use crate::cluster::Link;
@@ -52,6 +53,8 @@ pub(crate) struct Member {
     peers: Option<Arc<Peers>>,
     /// Why this start cannot go on.
     anew: Option<&'static str>,
+    /// Whether this start waits to be let in.
+    pub(super) pause: Pause,
 }
 
 /// What a read index is for.
@@ -94,6 +97,7 @@ impl Member {
             newcomer: services.replicated().cluster().last_start(own.0) == Start(0),
             peers: None,
             anew: None,
+            pause: Pause::default(),
         }
     }
 
@@ -245,6 +249,7 @@ impl House {
             return;
         }
         self.ask_for_lease();
+        self.tell_of_the_pause();
         self.lead();
         self.go_on_leaving();
     }
