@@ -100,7 +100,12 @@ impl Peers {
                 cable.nudge(start);
             }
         };
-        let hearing = Arc::new(Hearing::new(Box::new(hear), Box::new(met)));
+        let hearing = Hearing::new(
+            Box::new(hear),
+            Box::new(met),
+            Arc::clone(&identity.warnings),
+        );
+        let hearing = Arc::new(hearing);
         let (own, ears) = (Arc::clone(&identity), Arc::clone(&hearing));
         let door = Door::open(listener, own, ears, Box::new(answers))?;
         Ok(Peers {
