@@ -117,6 +117,13 @@ impl World {
         self.frames.lock().unwrap().clear();
     }
 
+    /// Kills it, and waits until its next start acts.
+    fn start_again(&mut self, id: u64) {
+        self.kill(id);
+        self.start(id);
+        self.until(10_000, |world| world.house(id).acts());
+    }
+
     pub(super) fn join(&mut self, id: u64) {
         let newcomer = Newcomer {
             node: NodeId(id),
@@ -449,9 +456,7 @@ fn a_node_that_was_cut_off_for_long_must_start_anew() {
     world.cut.clear();
     world.anew.insert(2);
     world.until(5_000, |world| world.house(2).must_start_anew().is_some());
-    world.kill(2);
-    world.start(2);
-    world.until(10_000, |world| world.house(2).acts());
+    world.start_again(2);
     assert_eq!(world.house(2).start(), Start(2));
 }
 
@@ -490,9 +495,7 @@ fn a_member_whose_disk_is_full_goes_on_with_its_next_start() {
     assert!(house.must_start_anew().is_some() && !house.is_stopping());
     assert!(!house.acts(), "its clients are sent away");
     world.anew.insert(2);
-    world.kill(2);
-    world.start(2);
-    world.until(10_000, |world| world.house(2).acts());
+    world.start_again(2);
     assert_eq!(world.house(2).start(), Start(2));
 }
 
