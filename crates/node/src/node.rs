@@ -8,7 +8,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use mio::Poll;
-use testigo_engine::{FlushError, Flusher, LogThread};
+use testigo_engine::{FlushError, Flusher, LogThread, OpenError};
 
 use crate::among::{Among, Anew};
 use crate::clock::Clock;
@@ -18,7 +18,7 @@ use crate::corosync::{Corosync, CorosyncError, Link};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
-use crate::peers::listen_for_peers;
+use crate::peers::{ClusterConfig, listen_for_peers};
 use crate::reactor::{BELL, Reactor};
 use crate::relay::{Flushes, Panicked, Relay};
 use crate::reload::{ReloadError, Reloader};
@@ -37,6 +37,8 @@ pub struct Node {
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
     password_queue: usize,
+    /// `None` if the node is alone.
+    cluster: Option<ClusterConfig>,
     /// Set if a Corosync group shares the pools.
     corosync: Option<Corosync>,
 }
@@ -62,6 +64,16 @@ pub enum StartError {
     /// The system refused a thread or a descriptor.
     #[error("the system refused what a node needs: {0}")]
     System(#[from] io::Error),
+}
+
+impl StartError {
+    /// Whether the data directory only lacks room.
+    pub(crate) fn is_for_room(&self) -> bool {
+        match self {
+            StartError::Data(TakeOverError::Engine(OpenError::Disk(error))) => error.is_full(),
+            _ => false,
+        }
+    }
 }
 
 /// Why a stop was not clean. The next start recovers as after a crash.
@@ -177,6 +189,7 @@ impl Node {
             resp,
             tls,
             password_queue: config.wire.password_queue,
+            cluster: config.cluster,
             corosync,
         })
     }
@@ -234,6 +247,7 @@ impl Node {
             tls: self.tls.clone(),
             doors: [self.resp, self.http_address()],
             password_queue: self.password_queue,
+            cluster: self.cluster.clone(),
         }
     }
 

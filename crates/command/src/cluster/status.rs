@@ -44,6 +44,15 @@ impl Status {
     }
 }
 
+/// The number of a voter that can be reached, or that answers, and is in no view.
+fn waits_to_be_let_in(member: &Value) -> Option<String> {
+    let link = member.field("link").and_then(Value::text)?;
+    let waits = member.field("role").and_then(Value::text) == Some("voter")
+        && member.field("in_view") == Some(&Value::Truth(false))
+        && matches!(link, "self" | "up");
+    member.field("id").map(plain).filter(|_| waits)
+}
+
 /// For people.
 pub(crate) fn print(status: &Value) {
     let field = |name: &str| status.field(name).map_or_else(|| "-".into(), plain);
@@ -75,9 +84,45 @@ pub(crate) fn print(status: &Value) {
     );
     println!();
     print_rows(rows("members"), &MEMBERS);
+    for id in rows("members").iter().filter_map(waits_to_be_let_in) {
+        println!(
+            "node {id} waits to be let in; a node that keeps crashing is let in after 1, 2, 4 … 60 s"
+        );
+    }
     let moves = rows("moves");
     if !moves.is_empty() {
         println!();
         print_rows(moves, &MOVES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_voter_that_is_there_and_in_no_view_waits_to_be_let_in() {
+        let member = |role: &str, in_view, link: &str| {
+            let text = |text: &str| Value::Text(text.into());
+            let fields = [
+                ("id", Value::Number(2)),
+                ("role", text(role)),
+                ("in_view", Value::Truth(in_view)),
+                ("link", text(link)),
+            ];
+            waits_to_be_let_in(&Value::Map(
+                fields.map(|(name, it)| (text(name), it)).into(),
+            ))
+        };
+        for link in ["self", "up"] {
+            assert_eq!(member("voter", false, link).as_deref(), Some("2"));
+        }
+        for (role, in_view, link) in [
+            ("voter", true, "up"),
+            ("voter", false, "silent"),
+            ("learner", false, "up"),
+        ] {
+            assert_eq!(member(role, in_view, link), None);
+        }
     }
 }

@@ -13,6 +13,7 @@ use testigo_core::estate::{Estate, Peer, Rule};
 use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
 
+use super::joining::Pause;
 use super::letters::{Letter, Parts};
 use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
 use crate::cluster::Link;
@@ -52,6 +53,8 @@ pub(crate) struct Member {
     peers: Option<Arc<Peers>>,
     /// Why this start cannot go on.
     anew: Option<&'static str>,
+    /// Whether this start waits to be let in.
+    pub(super) pause: Pause,
 }
 
 /// What a read index is for.
@@ -94,6 +97,7 @@ impl Member {
             newcomer: services.replicated().cluster().last_start(own.0) == Start(0),
             peers: None,
             anew: None,
+            pause: Pause::default(),
         }
     }
 
@@ -230,7 +234,7 @@ impl House {
         self.member().and_then(|member| member.anew)
     }
 
-    fn start_anew(&mut self, why: &'static str) {
+    pub(super) fn start_anew(&mut self, why: &'static str) {
         let Some(member) = &mut self.member else {
             return;
         };
@@ -245,6 +249,7 @@ impl House {
             return;
         }
         self.ask_for_lease();
+        self.tell_of_the_pause();
         self.lead();
         self.go_on_leaving();
     }
@@ -297,6 +302,10 @@ impl House {
     /// Takes a delivery that the log of a lone node never makes.
     pub(super) fn deliver_to_member(&mut self, delivery: Delivery) {
         match delivery {
+            Delivery::Stuck { unknown, error } => {
+                self.unknown(unknown, &format!("{error}; it may still be done then"));
+            }
+            Delivery::Room(room) => self.submissions.has_room(room),
             Delivery::Restored { snapshot, unknown } => self.restored(&snapshot, unknown),
             Delivery::Read { tag, index } => {
                 let Some(member) = &mut self.member else {
@@ -413,13 +422,8 @@ impl House {
 
     /// Another member's snapshot has replaced the log.
     fn restored(&mut self, snapshot: &StoredSnapshot, unknown: Vec<u64>) {
-        for tag in unknown {
-            if let Some(lost) = self.submissions.take(tag) {
-                let why = "the node has fallen behind its cluster; whether it was done shows there";
-                let unknown = refuse(Word::Unknown, why);
-                self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
-            }
-        }
+        let why = "the node has fallen behind its cluster; whether it was done shows there";
+        self.unknown(unknown, why);
         let joined = self.services.estate().is_some_and(Estate::was_member);
         if joined {
             return self.start_anew("the node has fallen behind its cluster");
