@@ -15,6 +15,8 @@ use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
 use crate::corosync::{Corosync, CorosyncError, Link};
+use crate::health::Absence;
+use crate::house::{House, Member};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
@@ -191,9 +193,21 @@ impl Node {
         self.resp
     }
 
-    /// What a node that joins a cluster waits for; `None` once it is a voter, and if it is alone or stopping.
+    /// What a node that is not in its cluster waits for; `None` once it is a voter, and if it is alone or stopping.
     pub fn joining(&self) -> Option<String> {
-        self.shared.enter(|house| house.joining())
+        let absence = self.shared.enter(|house| Absence::of(house));
+        absence.and_then(Absence::waits_for)
+    }
+
+    /// Whether it stops, or has stopped: it serves nobody any more.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.enter(|house| house.is_stopping())
+    }
+
+    /// Whether its cluster has removed it for good.
+    pub fn was_removed(&self) -> bool {
+        let removed = |house: &mut House| house.member().is_some_and(Member::was_removed);
+        self.shared.enter(removed)
     }
 
     /// Whether sessions from before a crash are still awaited, so that some gates, or all, do not grant.

@@ -30,7 +30,8 @@ mod events;
 mod everywhere_tests;
 mod group;
 mod jobs;
-mod joining;
+#[cfg(test)]
+mod joining_tests;
 mod later;
 mod letters;
 mod member;
@@ -85,7 +86,7 @@ pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{fence_reply, mode_words};
 pub(crate) use group::Multicast;
 pub(crate) use jobs::{Presented, checked_body};
-use member::Member;
+pub(crate) use member::Member;
 pub(crate) use owners::SeenSessions;
 pub(crate) use pools::taken_slots_reply;
 pub use receipts::Holding;
@@ -217,6 +218,8 @@ pub(crate) struct Membership {
     pub(crate) address: Address,
     /// How far the engine's log is applied.
     pub(crate) delivered: u64,
+    /// Whether it asks to be let in.
+    pub(crate) joins: bool,
 }
 
 /// What a house is made of at the start.
@@ -257,7 +260,7 @@ impl House {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
         let services = Services::new(now, own, half, replicated, limits);
-        let member = member.map(|member| Box::new(Member::new(own, member, &services)));
+        let member = member.map(|member| Box::new(Member::new(now, own, member, &services)));
         let receipts = services.replicated().receipt_key().map(Receipts::new);
         House {
             own,

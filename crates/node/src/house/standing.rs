@@ -21,6 +21,7 @@ impl House {
         Standing {
             member: true,
             leader: standing.leader,
+            last_leader: member.last_leader(),
             term: standing.term,
             voters: standing.members.voters.clone(),
             learners: standing.members.learners.clone(),
@@ -54,6 +55,7 @@ impl House {
         if let Some(before) = before {
             let now = self.services.replicated().ownership();
             self.moves.note(entry.at, &entry.change, &before, now);
+            self.follow_times();
         }
     }
 

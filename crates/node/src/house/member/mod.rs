@@ -15,7 +15,7 @@ use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, St
 
 use super::letters::{Letter, Parts};
 use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
-use crate::cluster::Link;
+use crate::cluster::{Link, Times, Wait};
 use crate::open;
 use crate::peers::{PeerStatus, Peers};
 use crate::wire::refuse;
@@ -28,6 +28,12 @@ pub(crate) struct Member {
     /// The address of this node.
     address: Address,
     standing: Standing,
+    /// The last leader that this start has known.
+    last_leader: Option<u64>,
+    /// Whether the cluster has removed this node.
+    removed: bool,
+    /// Since when others wait.
+    times: Times,
     /// The last index of the engine's log that is applied here. The log's read indexes are of this kind.
     delivered: u64,
     next_read: u64,
@@ -45,7 +51,7 @@ pub(crate) struct Member {
     changing: Option<u64>,
     next_change: u64,
     leaving: Option<Leaving>,
-    /// The directory was empty: until the log lets this start in, what it says about this number concerns an earlier
+    /// The directory is a newcomer's: until the log lets this start in, what it says about this number concerns an earlier
     /// directory.
     newcomer: bool,
     /// The sockets between the nodes; a simulated house has none.
@@ -69,17 +75,26 @@ const READS_MAX: usize = 16;
 const RULE_MS: u64 = 50;
 
 impl Member {
-    pub(super) fn new(own: Peer, membership: Membership, services: &Services) -> Member {
+    pub(super) fn new(
+        now: u64,
+        own: Peer,
+        membership: Membership,
+        services: &Services,
+    ) -> Member {
         let Membership {
             lease_ms,
             address,
             delivered,
+            joins,
         } = membership;
         let viewed = services.estate().map_or_else(Vec::new, viewed);
         Member {
             lease_ms,
             address,
             standing: Standing::default(),
+            last_leader: None,
+            removed: false,
+            times: Times::from(now),
             delivered,
             next_read: 0,
             asked: VecDeque::new(),
@@ -91,7 +106,7 @@ impl Member {
             changing: None,
             next_change: 0,
             leaving: None,
-            newcomer: services.replicated().cluster().last_start(own.0) == Start(0),
+            newcomer: joins || services.replicated().cluster().last_start(own.0) == Start(0),
             peers: None,
             anew: None,
         }
@@ -106,6 +121,16 @@ impl Member {
     /// Who leads and who is in, as far as this node knows.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// The last leader that this start has known; it may lead no longer.
+    pub(crate) fn last_leader(&self) -> Option<u64> {
+        self.last_leader
+    }
+
+    /// Whether the cluster has removed this node for good.
+    pub(crate) fn was_removed(&self) -> bool {
+        self.removed
     }
 
     /// The length of a lease.
@@ -214,6 +239,22 @@ impl House {
                 Word::Unavailable,
                 "this node is not a member of its cluster yet",
             )),
+        }
+    }
+
+    /// What waits here for other members, or for sessions without a home.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        let waits = self.member().zip(self.services.estate());
+        waits.map_or_else(Vec::new, |(member, estate)| {
+            member.times.waits(self.now, self.replicated(), estate)
+        })
+    }
+
+    /// The log has given shards away, or another view.
+    pub(super) fn follow_times(&mut self) {
+        if let (Some(member), Some(estate)) = (&mut self.member, self.services.estate()) {
+            let replicated = self.services.replicated();
+            member.times.follow(self.now, replicated, estate);
         }
     }
 
@@ -479,6 +520,9 @@ impl House {
         let newcomer = self.member().is_some_and(|member| member.newcomer);
         if cluster.was_removed(self.own.0) && (let_in || !newcomer) && !self.stopping {
             log::warn!("this node was removed from its cluster: it stops");
+            if let Some(member) = &mut self.member {
+                member.removed = true;
+            }
             self.begin_stop();
         }
     }
@@ -528,6 +572,10 @@ impl House {
         };
         let before = std::mem::replace(&mut member.standing, standing);
         let standing = &member.standing;
+        member.last_leader = standing.leader.or(member.last_leader);
+        if before.leader != standing.leader {
+            member.times.led(now, standing.leader);
+        }
         if (before.leader, before.term) != (standing.leader, standing.term) {
             match standing.leader {
                 Some(leader) => log::info!("node {leader} leads in term {}", standing.term),
