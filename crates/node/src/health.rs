@@ -19,6 +19,8 @@ pub(crate) struct Health {
     /// The free space on the disk, if the system says.
     pub(crate) free_bytes: Option<u64>,
     pub(crate) stopping: bool,
+    /// There is no house yet.
+    pub(crate) starting: bool,
     /// Why the node does not act in its cluster.
     pub(crate) absence: Option<Absence>,
 }
@@ -116,7 +118,16 @@ impl Health {
             failed: house.submissions.failed().map(str::to_owned),
             free_bytes,
             stopping: house.is_stopping(),
+            starting: false,
             absence: Absence::of(house),
+        }
+    }
+
+    /// The health of a node that listens and does not serve yet.
+    pub(crate) fn starting() -> Health {
+        Health {
+            starting: true,
+            ..Health::default()
         }
     }
 
@@ -146,14 +157,15 @@ impl Health {
     pub(crate) fn reasons(&self) -> Vec<Reason> {
         let mut reasons = Vec::new();
         let mut add = |word, sentence| reasons.push(Reason { word, sentence });
+        if self.starting {
+            let waits = "the node opens its data directory, or asks a member to let it join; its log says what takes long";
+            add("starting", waits.to_owned());
+        }
         if self.stopping {
             add("stopping", "nothing new is accepted".to_owned());
         }
         if let Some(why) = &self.failed {
-            add(
-                "read-only",
-                format!("nothing is committed any more: {why}"),
-            );
+            add("read-only", format!("nothing is committed any more: {why}"));
         }
         if let Some(free) = self.free_bytes.filter(|_| self.is_disk_full()) {
             let committed = match free < DISK_RESERVE_BYTES / 2 {
@@ -256,9 +268,15 @@ mod tests {
                     ..well.clone()
                 },
             ),
+            ("starting", Health::starting()),
             ("removed", absent(Absence::Removed)),
             ("joining", absent(Absence::Joining("nobody leads".into()))),
-            ("cut-off", absent(Absence::CutOff { last_leader: Some(2) })),
+            (
+                "cut-off",
+                absent(Absence::CutOff {
+                    last_leader: Some(2),
+                }),
+            ),
         ];
         for (word, health) in ill {
             let reasons = health.reasons();

@@ -115,6 +115,18 @@ impl Node {
         let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
+        let http = http.map(|listener| {
+            let patience = Duration::from_millis(config.wire.handshake_ms);
+            let door = DoorConfig {
+                tls: tls.clone().map(|tls| (tls, patience)),
+                limits: config.http_limits.clone(),
+                data: config.data.clone(),
+                member: config.cluster.is_some(),
+            };
+            // A node that joins may wait long for the others. It is alive meanwhile, and says what it does.
+            HttpDoor::listen(listener, door)
+        });
+        let http = http.transpose()?;
         let peers = config.cluster.as_ref().map(listen_for_peers).transpose()?;
         let link = config.corosync.as_ref().map(Link::open).transpose()?;
         let poll = Poll::new()?;
@@ -159,20 +171,11 @@ impl Node {
         }
         let relay = Some(Relay::start(reactor, &flusher)?);
         let corosync = link.map(|link| link.start(&shared)).transpose()?;
-        let http = http.map(|listener| {
-            let patience = Duration::from_millis(config.wire.handshake_ms);
-            let door = DoorConfig {
-                shared: Arc::clone(&shared),
-                users,
-                tls: tls.clone().map(|tls| (tls, patience)),
-                limits: config.http_limits.clone(),
-                data: config.data.clone(),
-                member: config.cluster.is_some(),
-            };
-            HttpDoor::open(listener, door)
-        });
+        if let Some(http) = &http {
+            http.open(&shared, &users);
+        }
         Ok(Node {
-            http: http.transpose()?,
+            http,
             shared,
             relay,
             among,

@@ -121,7 +121,8 @@ impl Remove {
     fn others(&self, status: &Value) -> Result<Target, Ended> {
         let members = status.field("members").and_then(Value::list);
         let others = members.unwrap_or_default().iter();
-        let others = others.filter(|member| member.field("id").and_then(Value::number) != Some(self.id));
+        let others =
+            others.filter(|member| member.field("id").and_then(Value::number) != Some(self.id));
         let clients = others.filter_map(|member| member.field("client").and_then(Value::text));
         let given = self.reach.resp.to_string();
         let all: Vec<&str> = clients.chain([given.as_str()]).collect();

@@ -87,7 +87,11 @@ pub(crate) fn print(status: &Value) {
             format!("{leader}, term {}, {lease}, ", field("term"))
         }
     };
-    println!("{leads}view {}, applied {}", field("view"), field("applied"));
+    println!(
+        "{leads}view {}, applied {}",
+        field("view"),
+        field("applied")
+    );
     println!(
         "highest shard number {} of {}, orphaned sessions {}",
         field("number"),

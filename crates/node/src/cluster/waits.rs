@@ -95,7 +95,8 @@ impl Times {
             .collect();
         homes.sort_unstable();
         homes.dedup();
-        self.left.retain(|peer, _| homes.binary_search(peer).is_ok());
+        self.left
+            .retain(|peer, _| homes.binary_search(peer).is_ok());
     }
 
     /// What waits at this node, the longest first.

@@ -95,9 +95,7 @@ impl House {
             let reply = match value {
                 Value::Number(number) => Reply::number(number),
                 Value::Text(text) => Reply::text(text),
-                Value::List(texts) => {
-                    Reply::Array(texts.into_iter().map(Reply::text).collect())
-                }
+                Value::List(texts) => Reply::Array(texts.into_iter().map(Reply::text).collect()),
             };
             (name, reply)
         });

@@ -6,7 +6,9 @@ use super::cluster_tests::{World, number};
 
 /// A newcomer's directory, and what it asks with if the log has not let it in.
 fn ask_on(world: &mut World, newcomer: &Option<Newcomer>) -> bool {
-    let asks = newcomer.clone().map(|newcomer| world.house(1).wants_to_join(newcomer));
+    let asks = newcomer
+        .clone()
+        .map(|newcomer| world.house(1).wants_to_join(newcomer));
     asks.is_none_or(|admitted| admitted == Ok(Admission::Known))
 }
 

@@ -69,6 +69,8 @@ mod visits;
 #[cfg(test)]
 mod visits_tests;
 #[cfg(test)]
+mod waits_tests;
+#[cfg(test)]
 mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};

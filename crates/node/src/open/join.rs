@@ -65,8 +65,9 @@ pub(super) fn join(
         }
         return Ok(None);
     }
-    let mut members = found.members().iter().peekable();
-    let founds = kept.is_none() && members.peek().is_some() && members.all(|node| node == own.0);
+    let is_new = found.members().iter().next().is_none();
+    let is_alone = found.members().iter().all(|node| node == own.0);
+    let founds = kept.is_none() && !is_new && is_alone;
     let Some(at) = &cluster.join else {
         return match founds {
             true => Ok(None),
