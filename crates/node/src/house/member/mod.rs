@@ -1,8 +1,10 @@
 //! The house as a member of a cluster: what its log delivers besides entries, its lease, letters of other houses, and when it
-//! has to start anew. What it does as the leader is in [`lead`], how it leaves in [`leave`].
+//! has to start anew. What it does as the leader is in [`lead`], how it leaves in [`leave`], whether it belongs in
+//! [`membership`].
 
 mod lead;
 mod leave;
+mod membership;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,12 +12,12 @@ use std::sync::Arc;
 #[cfg(any(test, debug_assertions))]
 use testigo_core::estate::Broken;
 use testigo_core::estate::{Estate, Peer, Rule};
-use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
+use testigo_core::{Address, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
 
 use super::letters::{Letter, Parts};
-use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
-use crate::cluster::{Link, Times, Wait};
+use super::{ClientId, Half, House, Membership, Receipts, Services};
+use crate::cluster::{Link, Times};
 use crate::open;
 use crate::peers::{PeerStatus, Peers};
 use crate::wire::refuse;
@@ -33,7 +35,7 @@ pub(crate) struct Member {
     /// Whether the cluster has removed this node.
     removed: bool,
     /// Since when others wait.
-    times: Times,
+    pub(super) times: Times,
     /// The last index of the engine's log that is applied here. The log's read indexes are of this kind.
     delivered: u64,
     next_read: u64,
@@ -224,38 +226,6 @@ impl House {
         }
         self.services.expire(self.now);
         self.pass_on();
-    }
-
-    /// Whether the node is a voter and in the view, for which a newcomer or a returning node waits.
-    pub(crate) fn check_joined(&self) -> Result<(), Refusal> {
-        let Some(member) = self.member() else {
-            return Ok(());
-        };
-        let votes = member.standing.members.voters.contains(&self.own.0.0);
-        let is_in = self.services.estate().is_some_and(Estate::is_in);
-        match votes && is_in {
-            true => Ok(()),
-            false => Err(refuse(
-                Word::Unavailable,
-                "this node is not a member of its cluster yet",
-            )),
-        }
-    }
-
-    /// What waits here for other members, or for sessions without a home.
-    pub(crate) fn waits(&self) -> Vec<Wait> {
-        let waits = self.member().zip(self.services.estate());
-        waits.map_or_else(Vec::new, |(member, estate)| {
-            member.times.waits(self.now, self.replicated(), estate)
-        })
-    }
-
-    /// The log has given shards away, or another view.
-    pub(super) fn follow_times(&mut self) {
-        if let (Some(member), Some(estate)) = (&mut self.member, self.services.estate()) {
-            let replicated = self.services.replicated();
-            member.times.follow(self.now, replicated, estate);
-        }
     }
 
     /// From now on the others can be reached, at the addresses in the log.
@@ -507,26 +477,6 @@ impl House {
         self.cluster_changed();
     }
 
-    /// The addresses of the cluster's nodes have changed, or are known for the first time.
-    pub(super) fn cluster_changed(&mut self) {
-        if let Some(member) = self.member()
-            && let Some(peers) = &member.peers
-        {
-            let members = &member.standing.members;
-            peers.follow(self.replicated().cluster(), |node| members.contains(node));
-        }
-        let cluster = self.replicated().cluster();
-        let let_in = cluster.last_start(self.own.0) >= self.own.1;
-        let newcomer = self.member().is_some_and(|member| member.newcomer);
-        if cluster.was_removed(self.own.0) && (let_in || !newcomer) && !self.stopping {
-            log::warn!("this node was removed from its cluster: it stops");
-            if let Some(member) = &mut self.member {
-                member.removed = true;
-            }
-            self.begin_stop();
-        }
-    }
-
     fn received(&mut self, received: &Received) {
         let Some(member) = &mut self.member else {
             return;
@@ -610,25 +560,6 @@ impl House {
         for peer in others {
             let silent = links.get(&peer.0.0) != Some(&Link::Up);
             estate.link_silent(peer, silent);
-        }
-    }
-
-    /// Logs this node's address, if the log has another one.
-    fn log_own_address(&mut self) {
-        let Some(member) = &self.member else {
-            return;
-        };
-        let (node, address) = (self.own.0, member.address.clone());
-        let known = self.replicated().cluster().address(node);
-        let removed = self.replicated().cluster().was_removed(node);
-        if known == Some(&address) || removed || !self.acts() {
-            return;
-        }
-        let address = Some(address);
-        let change = Change::Address { node, address };
-        let under_way = self.submissions.changes().any(|other| *other == change);
-        if !under_way {
-            let _ = self.submit(change, Answers::Nobody);
         }
     }
 }
