@@ -8,14 +8,15 @@ use bytes::Bytes;
 use tempfile::TempDir;
 use testigo_core::{Address, Admission, Newcomer, NodeId, Shard, Start};
 use testigo_engine::{
-    ByHand, Delivery, DiskError, FlushError, Hearer, LogThread, ProposeError, Sends, TICK_MS,
+    ByHand, Delivery, DiskError, Engine, FlushError, Hearer, LogThread, ProposeError, Sends,
+    TICK_MS,
 };
 
 use super::joining::Pause;
 use super::*;
 use crate::commands::Serves;
 use crate::config::Config;
-use crate::open;
+use crate::open::{self, Joining, TakeOverError};
 use crate::peers::ClusterConfig;
 use crate::wire::{Frame, Framer, Progress};
 
@@ -49,6 +50,8 @@ pub(super) struct World {
     pub(super) cut: BTreeSet<u64>,
     /// Nodes that may have to start anew.
     anew: BTreeSet<u64>,
+    /// A node that does nothing any more once it has worked on its log this often.
+    pub(super) stops: Option<(u64, usize)>,
 }
 
 impl World {
@@ -60,6 +63,19 @@ impl World {
             frames: Frames::default(),
             cut: BTreeSet::new(),
             anew: BTreeSet::new(),
+            stops: None,
+        }
+    }
+
+    /// Whether a node has stopped; if not, it works on its log now.
+    fn works(stops: &mut Option<(u64, usize)>, id: u64) -> bool {
+        match stops {
+            Some((stopped, 0)) => *stopped != id,
+            Some((other, left)) if *other == id => {
+                *left -= 1;
+                true
+            }
+            _ => true,
         }
     }
 
@@ -80,6 +96,34 @@ impl World {
     }
 
     pub(super) fn start(&mut self, id: u64) {
+        let opened = |config: &Config, clock, _: &mut BTreeMap<u64, Node>| {
+            let (house, engine) = open::open(config, clock)?;
+            Ok((house, engine, None))
+        };
+        self.start_with(id, opened).unwrap();
+    }
+
+    /// Starts a node that joins, or goes on joining; it asks node 1.
+    pub(super) fn start_joining(&mut self, id: u64) -> Result<Option<Newcomer>, TakeOverError> {
+        let opened = |config: &Config, clock, nodes: &mut BTreeMap<u64, Node>| {
+            let founder = &mut nodes.get_mut(&1).unwrap().house;
+            open::open_asking(config, clock, None, |_, newcomer| {
+                Ok(founder.answer_newcomer(newcomer.clone()))
+            })
+        };
+        let joining = self.start_with(id, opened)?;
+        Ok(joining.map(|joining| joining.newcomer))
+    }
+
+    fn start_with(
+        &mut self,
+        id: u64,
+        opened: impl FnOnce(
+            &Config,
+            Clock,
+            &mut BTreeMap<u64, Node>,
+        ) -> Result<(House, Engine, Option<Joining>), TakeOverError>,
+    ) -> Result<Option<Joining>, TakeOverError> {
         let dir = self
             .dirs
             .entry(id)
@@ -89,7 +133,7 @@ impl World {
         cluster.join = (id > 1).then(|| "127.0.0.1:7001".into());
         config.cluster = Some(cluster);
         let clock = Clock::Hand(Arc::clone(&self.now));
-        let (mut house, engine) = open::open(&config, clock).unwrap();
+        let (mut house, engine, joining) = opened(&config, clock, &mut self.nodes)?;
         let deliveries: Arc<Mutex<Vec<Delivery>>> = Arc::default();
         let own = Arc::clone(&deliveries);
         let carrier = Carrier {
@@ -107,6 +151,12 @@ impl World {
             deliveries,
         };
         self.nodes.insert(id, node);
+        Ok(joining)
+    }
+
+    /// Its directory is lost.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.dirs.remove(&id);
     }
 
     /// Like `kill -9`.
@@ -149,6 +199,9 @@ impl World {
         for _ in 0..2_000 {
             let mut busy = false;
             for (id, node) in &mut self.nodes {
+                if !World::works(&mut self.stops, *id) {
+                    continue;
+                }
                 node.house.begin_turn();
                 let deliveries = std::mem::take(&mut *node.deliveries.lock().unwrap());
                 busy |= !deliveries.is_empty();
@@ -174,6 +227,7 @@ impl World {
                 if let Some(node) = self.nodes.get(&to)
                     && !self.cut.contains(&from)
                     && !self.cut.contains(&to)
+                    && World::works(&mut self.stops, to)
                 {
                     node.hearer.hear(from, frame);
                     node.hand.turn();
@@ -189,7 +243,10 @@ impl World {
     pub(super) fn pass(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(TICK_MS) {
             self.now.fetch_add(TICK_MS, Ordering::Relaxed);
-            for node in self.nodes.values_mut() {
+            for (id, node) in &mut self.nodes {
+                if !World::works(&mut self.stops, *id) {
+                    continue;
+                }
                 node.hand.tick();
                 node.hand.turn();
                 node.house.begin_turn();

@@ -364,6 +364,11 @@ impl Submissions {
         self.failed.clone().or_else(full)
     }
 
+    /// The free space as measured last.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.free_bytes
+    }
+
     /// Why the log writes nothing any more, if so.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
