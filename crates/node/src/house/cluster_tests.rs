@@ -16,6 +16,7 @@ use super::joining::Pause;
 use super::*;
 use crate::commands::Serves;
 use crate::config::Config;
+use crate::health::Absence;
 use crate::open::{self, Joining, TakeOverError};
 use crate::peers::ClusterConfig;
 use crate::wire::{Frame, Framer, Progress};
@@ -523,7 +524,8 @@ fn a_node_that_crashed_says_that_it_waits_to_be_let_in() {
         world.kill(2);
         world.start(2);
         world.until(10_000, |world| {
-            let waits = world.house(2).joining().unwrap_or_default();
+            let waits = Absence::of(world.house(2)).and_then(Absence::waits_for);
+            let waits = waits.unwrap_or_default();
             waits.contains("after 1, 2, 4 … 60 s")
         });
         world.until(10_000, |world| world.house(2).acts());
