@@ -6,6 +6,7 @@ mod examples;
 mod gate;
 mod group;
 mod guard;
+mod leash;
 mod lock;
 mod loss;
 mod once;
@@ -13,6 +14,8 @@ mod pool;
 mod pool_examples;
 mod race;
 mod running;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 mod tls;
 mod top;
 mod users;
