@@ -403,8 +403,13 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<bool> {
     }
     if let Some(address) = node.resp_address() {
         let port = address.port();
-        writeln!(out, "try: redis-cli {option}-p {port} LOCK deploy WAIT 0")?;
-        writeln!(out, "     redis-cli {option}-p {port} GATE LIST")?;
+        writeln!(out, "try: redis-cli {option}-p {port} STATUS")?;
+        let place = match address.to_string() == RESP {
+            true => String::new(),
+            false => format!("--resp {address} "),
+        };
+        let line = format!("testigo lock {option}{place}deploy -- testigo gate show deploy");
+        writeln!(out, "     {line}")?;
     }
     writeln!(out, "ready")?;
     out.flush()?;

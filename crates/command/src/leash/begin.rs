@@ -1,0 +1,58 @@
+//! A command at its beginning: it waits until the keeper has been told of it, and for what it is to read from.
+
+use std::ffi::OsString;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::stdio::dup2_stdin;
+
+use crate::exit::{self, Outcome};
+
+/// The hidden command's name.
+pub(super) const NAME: &str = "begin";
+/// What comes with the file to read from.
+pub(super) const WORD: u8 = b'b';
+
+/// Becomes a command when it is handed its standard input.
+#[derive(Args)]
+pub(crate) struct Begin {
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Begin {
+    pub(crate) fn run(self) -> Outcome {
+        let Some(stdin) = handed()? else {
+            // Who started it died before it was ready.
+            return Ok(ExitCode::from(exit::NOT_GOOD));
+        };
+        dup2_stdin(&stdin)?;
+        drop(stdin);
+        let (program, arguments) = self.command.split_first().expect("clap requires a command");
+        let error = Command::new(program).args(arguments).exec();
+        Ok(exit::cannot_run(program, &error))
+    }
+}
+
+fn handed() -> rustix::io::Result<Option<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut received = RecvAncillaryBuffer::new(&mut space);
+    let mut word = [0];
+    let mut words = [IoSliceMut::new(&mut word)];
+    recvmsg(
+        io::stdin(),
+        &mut words,
+        &mut received,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let mut files = received.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    Ok(files.next())
+}
