@@ -69,7 +69,7 @@ fn a_restored_backup_grants_higher_fences_than_were_granted_since() {
     let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
     assert_eq!(Up::start(&data, &[]).signal(Signal::TERM).code(), Some(0));
     let copy = |to: &std::path::Path| {
-        let mut cp = std::process::Command::new("cp");
+        let mut cp = Command::new("cp");
         let copied = cp.arg("-a").arg(&data).arg(to).status();
         assert!(copied.unwrap().success());
     };
