@@ -68,10 +68,13 @@ pub(crate) struct Leash {
 #[derive(Default)]
 struct Reports(Mutex<BTreeMap<i32, oneshot::Sender<bool>>>);
 
-/// A command that is to begin on a leash, to which its words are still to be added.
-pub(crate) fn command() -> io::Result<Command> {
+/// A command that is to begin on a leash, to which its words are still to be added. `orphaned` is for the case that its leash
+/// is killed together with this process.
+pub(crate) fn command(orphaned: OnLoss) -> io::Result<Command> {
     let mut command = this_program()?;
-    command.args([begin::NAME, "--"]);
+    let orphaned = orphaned.to_possible_value().expect("no word is skipped");
+    command.args([begin::NAME, orphaned.get_name()]);
+    command.args([&std::process::id().to_string(), "--"]);
     Ok(command)
 }
 

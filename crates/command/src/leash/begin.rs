@@ -11,6 +11,7 @@ use clap::Args;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::stdio::dup2_stdin;
 
+use super::OnLoss;
 use crate::exit::{self, Outcome};
 
 /// The hidden command's name.
@@ -21,6 +22,8 @@ pub(super) const WORD: u8 = b'b';
 /// Becomes a command when it is handed its standard input.
 #[derive(Args)]
 pub(crate) struct Begin {
+    orphaned: OnLoss,
+    parent: u32,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -31,12 +34,35 @@ impl Begin {
             // Who started it died before it was ready.
             return Ok(ExitCode::from(exit::NOT_GOOD));
         };
+        if !tie(self.orphaned, self.parent)? {
+            return Ok(ExitCode::from(exit::NOT_GOOD));
+        }
         dup2_stdin(&stdin)?;
         drop(stdin);
         let (program, arguments) = self.command.split_first().expect("clap requires a command");
         let error = Command::new(program).args(arguments).exec();
         Ok(exit::cannot_run(program, &error))
     }
+}
+
+/// Ties this process to its parent, and says whether the parent is still there. The keeper does more, but may be killed together
+/// with the parent.
+#[cfg(target_os = "linux")]
+fn tie(orphaned: OnLoss, parent: u32) -> Result<bool, exit::Failure> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let signal = match orphaned {
+        OnLoss::Term => Some(Signal::TERM),
+        OnLoss::Kill => Some(Signal::KILL),
+        OnLoss::Ignore => return Ok(true),
+    };
+    set_parent_process_death_signal(signal)?;
+    Ok(getppid().is_some_and(|now| now.as_raw_nonzero().get().unsigned_abs() == parent))
+}
+
+/// Elsewhere no such thing is known.
+#[cfg(not(target_os = "linux"))]
+fn tie(_: OnLoss, _: u32) -> Result<bool, exit::Failure> {
+    Ok(true)
 }
 
 fn handed() -> rustix::io::Result<Option<OwnedFd>> {

@@ -98,7 +98,7 @@ impl Held {
             grace: self.grace(guards),
         };
         let leash = Leash::start()?;
-        let mut begun = leash::command()?;
+        let mut begun = leash::command(self.on_loss)?;
         begun.args(command);
         for (name, value) in &environment {
             match value {

@@ -106,7 +106,7 @@ impl Program<'_> {
             orphaned: OnLoss::Kill,
             grace: self.grace.min(GOOD_FOR / 4),
         };
-        let mut command = leash::command()?;
+        let mut command = leash::command(OnLoss::Kill)?;
         command.args(&self.command);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.collect {

@@ -139,18 +139,37 @@ fn who_waits_may_be_stopped_and_goes_on_waiting() {
     assert_eq!(second.end().code, 0);
 }
 
+/// The leash of a holder's command.
+fn leash_of(holder: &Running) -> String {
+    let children = Command::new("pgrep")
+        .args(["-f", "-P", &holder.pid().to_string(), "/exe leash$"])
+        .output()
+        .expect("it runs");
+    String::from_utf8_lossy(&children.stdout).trim().to_owned()
+}
+
+fn kill(processes: &[&str]) {
+    let killed = Command::new("kill").arg("-9").args(processes).status();
+    assert!(killed.expect("it runs").success(), "{processes:?}");
+}
+
+/// As `pkill -9 testigo` does it.
+#[test]
+fn a_command_ends_though_its_testigo_and_its_leash_are_killed_together() {
+    let node = node();
+    let mut holder = node.begin("lock deploy --ttl 60s", MARKS);
+    holder.expect("inside");
+    kill(&[&holder.pid().to_string(), &leash_of(&holder)]);
+    // Its output ends only when nobody is left who could write.
+    assert_eq!(holder.wait().code, -1);
+}
+
 #[test]
 fn a_command_that_loses_its_leash_is_stopped() {
     let node = node();
     let mut holder = node.begin("lock deploy --ttl 60s", MARKS);
     holder.expect("inside");
-    let children = Command::new("pgrep")
-        .args(["-f", "-P", &holder.pid().to_string(), "/exe leash$"])
-        .output()
-        .expect("it runs");
-    let leash = String::from_utf8_lossy(&children.stdout);
-    let killed = Command::new("kill").args(["-9", leash.trim()]).status();
-    assert!(killed.expect("it runs").success(), "{leash}");
+    kill(&[&leash_of(&holder)]);
     let ended = holder.wait();
     assert_eq!(ended.code, 9);
     assert!(
