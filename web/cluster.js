@@ -1,7 +1,8 @@
-// The page of the cluster: who is in, who leads, who owns what and how that moved, and whose lease runs out. Any node has it.
+// The page of the cluster: who is in, who leads, what still waits for whom after a node was lost, who owns what and how that
+// moved, and whose lease runs out. Any node has it.
 
 import { command } from "./api.js";
-import { byId, element, fill, many, moment, page, span, table } from "./dom.js";
+import { byId, button, element, fill, listen, many, moment, page, span, sure, table, tell, tellError } from "./dom.js";
 import { paced } from "./pace.js";
 
 const SHARDS = 65536;
@@ -35,13 +36,54 @@ function roleOf(member) {
   return element("span", { class: member.in_view ? null : "bad" }, words.join(", "));
 }
 
+function leaderOf(status) {
+  if (status.leader !== null) return `node ${status.leader}, term ${status.term}`;
+  if (!status.cluster) return "none needed";
+  return element("span", { class: "bad" }, status.last_leader === null ? "none known" : `none known; the last one was node ${status.last_leader}`);
+}
+
+// Whom the new owner of shards waits for.
+function awaited(wait) {
+  const whom = [];
+  if (wait.members.length) whom.push(`the ${wait.members.length === 1 ? "report" : "reports"} of ${wait.members.map(nodeName).join(", ")}`);
+  if (wait.orphans) whom.push(`${many(wait.orphans, "session")} whose home is lost`);
+  return whom.join(" and ");
+}
+
+function showWaits(waits) {
+  const none = waits.length ? null : element("p", { class: "empty" }, "Nothing: every shard is open.");
+  fill(byId("cluster-waits"), none, waits.map((wait) => {
+    const rows = wait.sessions.map((session) => {
+      const row = [element("span", { class: "mono" }, session.session), session.label ?? "–", session.user ?? "–", nodeName(session.home),
+        session.left_ms ? `${span(session.left_ms)} of ${span(session.ttl_ms)}` : "it is about to end",
+        button("end-session", "End", { "data-session": session.session, "data-label": session.label ?? "", class: "danger" })];
+      row.key = String(session.session);
+      return row;
+    });
+    const more = wait.orphans > rows.length ? element("p", { class: "soft" }, `Those with the most time left of ${wait.orphans}.`) : null;
+    return element("article", { class: "card", "data-key": `${wait.node} ${wait.change}`, "data-wait": wait.node },
+      element("p", { class: "warning" }, `Node ${wait.node} does not open ${many(wait.shards, "shard")} yet, for ${span(wait.waits_ms)}: it waits for ${awaited(wait)}.`),
+      rows.length ? table(["session", "label", "user", "its home was", "time left", ""], rows, "") : null, more);
+  }));
+}
+
+async function endSession({ session, label }) {
+  const who = label ? `session ${session}, ${label}` : `session ${session}`;
+  if (!await sure(`End ${who}?`, "What it holds is granted to those who wait. Its process, if it still runs, has lost it.", "End")) return;
+  try {
+    await command("SESSION", "END", session);
+    tell(`Session ${session} ended.`);
+    update(true);
+  } catch (error) {
+    tellError(error);
+  }
+}
+
 function showStatus(status) {
   fill(byId("cluster-facts"),
     element("dt", {}, "seen by"), element("dd", {}, `node ${status.id}, start ${status.start}`),
     element("dt", {}, "cluster"), element("dd", { class: "mono" }, status.cluster ?? "none: this node was started without --peer"),
-    element("dt", {}, "leader"), element("dd", {}, status.leader === null
-      ? element("span", { class: status.cluster ? "bad" : null }, status.cluster ? "none known" : "none needed")
-      : `node ${status.leader}, term ${status.term}`),
+    element("dt", {}, "leader"), element("dd", {}, leaderOf(status)),
     element("dt", {}, "lease"), element("dd", {}, leaseOf(status)),
     element("dt", {}, "log"), element("dd", {}, `applied up to ${status.applied}, view ${status.view}, generation ${status.generation}`),
     element("dt", {}, "shard numbers"), element("dd", {}, `highest ${status.number} of ${status.number_max}`),
@@ -73,12 +115,15 @@ function showOwners(owners) {
 export const update = paced(async () => {
   try {
     const pattern = byId("owner-filter").value.trim();
-    const [status, owners] = await Promise.all([command("CLUSTER", "STATUS"), command("CLUSTER", "OWNERS", pattern ? `*${pattern}*` : "*")]);
+    const [status, waits, owners] = await Promise.all([command("CLUSTER", "STATUS"), command("CLUSTER", "WAITS"),
+      command("CLUSTER", "OWNERS", pattern ? `*${pattern}*` : "*")]);
     showStatus(status);
+    showWaits(waits);
     showOwners(owners);
   } catch (error) {
     fill(byId("cluster-facts"), element("dt", {}, "refused"), element("dd", { class: "bad" }, `${error.code}: ${error.message}`));
   }
 });
 
+listen(byId("cluster-waits"), { "end-session": endSession });
 byId("owner-filter").addEventListener("input", () => update(true));

@@ -90,7 +90,7 @@ fn kill(trio: &mut Trio, leader: bool, nth: usize, worst: &mut Missed) -> Result
             .zip(&kept)
             .map(|(node, gate)| scope.spawn(move || go_on(*node, gate, over)))
             .collect();
-        let missed = trio.without(victim, || {
+        let missed = trio.without(victim, |_| {
             let killed = Instant::now();
             let after = |at: usize, words: String| {
                 let node = others[at];
@@ -126,14 +126,14 @@ fn kill(trio: &mut Trio, leader: bool, nth: usize, worst: &mut Missed) -> Result
     })
 }
 
-fn said(why: Unanswered) -> String {
+pub(super) fn said(why: Unanswered) -> String {
     match why {
         Unanswered::Refused(why) | Unanswered::Broken(why) => why,
     }
 }
 
 /// Uses a gate at a node until the node owns it.
-fn settle_at(node: SocketAddr, gate: &str, at: usize) -> Result<(), String> {
+pub(super) fn settle_at(node: SocketAddr, gate: &str, at: usize) -> Result<(), String> {
     let mut asker = Asker::connect(node, PATIENCE)?;
     let start = Instant::now();
     loop {
@@ -202,7 +202,7 @@ fn go_on(node: SocketAddr, gate: &str, over: &AtomicBool) -> Result<(u64, f64), 
 }
 
 /// How long after the kill something works again, in seconds.
-fn first_answer(node: SocketAddr, killed: Instant, words: &str) -> Result<f64, String> {
+pub(super) fn first_answer(node: SocketAddr, killed: Instant, words: &str) -> Result<f64, String> {
     let words: Vec<&str> = words.split(' ').collect();
     let mut last = String::new();
     while killed.elapsed() < 2 * PATIENCE {

@@ -2,6 +2,7 @@
 //! over the nodes, short rounds in turn, and medians. See `docs/benchmarks.md` for what is measured and how.
 
 mod failover;
+mod parts;
 mod series;
 mod systems;
 mod trio;
@@ -21,7 +22,8 @@ Usage: cargo xtask bench cluster [--rounds N] [--span MS] [PART]...
 
 Measures three nodes on this machine beside three of etcd and of RabbitMQ, which it installs from Debian where they are
 missing. Data is put where TMPDIR says, which must be on a disk. A PART is own (each client at a gate that its own node
-owns), contended (one gate for all), jobs (create, take, delete) or failover; without one, all are measured.
+owns), contended (one gate for all), jobs (create, take, delete), failover, or parts (what a fail-over consists of);
+without one, all are measured.
 
 Options:
   --rounds N  Rounds of each measurement; medians are printed (5)
@@ -31,7 +33,7 @@ Options:
 
 Exit code: 0 every bar is met, 1 a bar is missed, 2 something could not be measured.";
 
-const PARTS: [&str; 4] = ["own", "contended", "jobs", "failover"];
+const PARTS: [&str; 5] = ["own", "contended", "jobs", "failover", "parts"];
 
 struct Options {
     rounds: usize,
@@ -122,6 +124,9 @@ fn measure(options: &Options) -> Result<bool, String> {
     bars(&all, &mut report);
     if options.wants("failover") {
         failover::measure(&binary, &mut report)?;
+    }
+    if options.wants("parts") {
+        parts::measure(&binary, &mut report)?;
     }
     Ok(report.end())
 }

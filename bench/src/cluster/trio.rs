@@ -48,6 +48,12 @@ impl Trio {
         Ok(node.address)
     }
 
+    /// What a living one has said.
+    pub(super) fn said_by(&self, at: usize) -> Result<String, String> {
+        let node = self.nodes[at].as_ref().ok_or("it is dead")?;
+        service::testigo::said_by(node.data().ok_or("it has no data")?)
+    }
+
     /// The place of the node that leads, as it says itself.
     pub(super) fn leader(&self) -> Result<usize, String> {
         for at in 0..self.nodes.len() {
@@ -60,14 +66,14 @@ impl Trio {
         Err("nobody leads".into())
     }
 
-    /// `kill -9`, and a start on what it left, after what is done meanwhile.
+    /// `kill -9`, and a start on what it left, after what is done meanwhile by those that live.
     pub(super) fn without<T>(
         &mut self,
         at: usize,
-        meanwhile: impl FnOnce() -> Result<T, String>,
+        meanwhile: impl FnOnce(&Trio) -> Result<T, String>,
     ) -> Result<T, String> {
         let data = self.nodes[at].take().ok_or("it is dead")?.kill()?;
-        let found = meanwhile()?;
+        let found = meanwhile(self)?;
         let other = self.peers[(at + 1) % self.peers.len()];
         let (binary, peer) = (&self.binary, self.peers[at]);
         let node = service::testigo::start_member(binary, data, at + 1, peer, Some(other))?;

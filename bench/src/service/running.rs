@@ -66,6 +66,11 @@ impl Service {
         found
     }
 
+    /// Where its data are.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        self.data.as_ref().map(TempDir::path)
+    }
+
     /// Ends it as a failing machine would, and gives back what is on its disk.
     pub(crate) fn kill(mut self) -> Result<TempDir, String> {
         for child in &mut self.children {

@@ -1,7 +1,7 @@
 //! A node of a given binary.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,6 +30,14 @@ pub(crate) fn start_on(binary: &Path, data: TempDir) -> Result<Service, String> 
     start_with(binary, data, &[])
 }
 
+/// The file in a member's directory to which it says what it does.
+const LOG: &str = "log";
+
+/// What a member has said so far.
+pub(crate) fn said_by(data: &Path) -> Result<String, String> {
+    fs::read_to_string(data.join(LOG)).map_err(|e| format!("cannot read a log: {e}"))
+}
+
 /// Starts a member of a cluster on its data. It answers, and has a vote, as soon as this returns.
 pub(crate) fn start_member(
     binary: &Path,
@@ -44,12 +52,20 @@ pub(crate) fn start_member(
         join.iter()
             .flat_map(|join| ["--join".to_owned(), join.to_string()]),
     );
+    words.extend(["--log", "info", "--log-format", "text"].map(str::to_owned));
+    let log = data.path().join(LOG);
+    let log = File::options().create(true).append(true).open(log);
+    let mut up = Command::new(binary);
+    up.stderr(log.map_err(|e| format!("cannot write a log: {e}"))?);
     let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
-    start_with(binary, data, &words)
+    start_as(up, data, &words)
 }
 
 fn start_with(binary: &Path, data: TempDir, more: &[&OsStr]) -> Result<Service, String> {
-    let mut up = Command::new(binary);
+    start_as(Command::new(binary), data, more)
+}
+
+fn start_as(mut up: Command, data: TempDir, more: &[&OsStr]) -> Result<Service, String> {
     up.args(["up", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     up.arg("--data").arg(data.path().join("data")).args(more);
     let mut child = start_process(up.stdout(Stdio::piped()))?;

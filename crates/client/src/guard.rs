@@ -100,6 +100,23 @@ impl Guard {
         deadline(&self.session.borrow(), &self.hold.borrow())
     }
 
+    /// Waits until the deadline differs from `seen`, and returns the new one.
+    pub async fn renewed(&self, seen: Instant) -> Instant {
+        let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
+        loop {
+            session.mark_unchanged();
+            hold.mark_unchanged();
+            let deadline = self.deadline();
+            if deadline != seen {
+                return deadline;
+            }
+            tokio::select! {
+                () = changed(&mut session) => {}
+                () = changed(&mut hold) => {}
+            }
+        }
+    }
+
     /// Waits until the guard is lost, and says why: the signal to stop whatever it protects.
     pub async fn lost(&self) -> Loss {
         loop {

@@ -7,9 +7,10 @@ use clap::{Args, Subcommand};
 use testigo_client::{Campaign, Client, Guard, Value};
 
 use crate::exit::{NOT_GOOD, Outcome, WAIT_ENDED};
-use crate::lock::held::{Held, Signals, close, code_of, not_run};
+use crate::lock::held::{Held, close, not_run};
 use crate::reach::{Ended, Reach};
 use crate::show::{plain, print_fields, print_json, print_rows};
+use crate::signals::{Signals, code_of};
 use crate::span::Span;
 
 /// Run a command while leading, or show who leads.
@@ -20,8 +21,8 @@ use crate::span::Span;
 /// $TESTIGO_FENCE: a number that rises with every leader, to be handed to whatever the leader
 /// changes, for example with `testigo guard`. $TESTIGO_ELECTION is NAME.
 ///
-/// When the leadership is about to be lost because the node is silent, the command is stopped
-/// before another leads, as by `testigo lock`.
+/// When the leadership is about to be lost because the node is silent, or because this program
+/// is stopped, the command is stopped before another leads, as by `testigo lock`.
 ///
 /// Exit code: that of the command, 128+N if signal N ended it; 75 the wait ended; 69 no node
 /// reachable; 2 bad input; 126 or 127 the command cannot run.

@@ -12,9 +12,10 @@ use testigo_client::{
 use testigo_core::Limits;
 
 use crate::exit::{NOT_GOOD, Outcome};
-use crate::lock::held::{Signals, close, code_of, not_run};
+use crate::lock::held::{close, not_run};
 use crate::reach::{Ended, Reach, label};
 use crate::show::{bytes_json, print_fields, print_json, print_rows};
+use crate::signals::{Signals, code_of};
 use crate::span::Span;
 use crate::visible::Output;
 

@@ -1,9 +1,7 @@
 //! `testigo lock`: runs a command while it holds a lock, stops it when the lock is lost, and, with `--once` or `--every`,
 //! runs it once and not only one at a time.
 
-mod child;
 pub(crate) mod held;
-pub(crate) mod leash;
 mod once;
 
 use std::ffi::OsString;
@@ -15,9 +13,10 @@ use testigo_client::{Guard, Lock as Request, Mode, OnceStart, Session};
 
 use crate::exit::{Outcome, UNKNOWN, WAIT_ENDED, complain};
 use crate::reach::{Ended, Reach};
+use crate::signals::{Signals, code_of};
 use crate::span::Span;
 use crate::speech::in_shell_words;
-use held::{Held, Ran, Signals, close, code_of, not_run};
+use held::{Held, Ran, close, not_run};
 use once::Once;
 
 /// Run a command while holding a lock.
@@ -28,8 +27,9 @@ use once::Once;
 /// whatever the lock protects, for example with `testigo guard`. Fences of different gates
 /// cannot be compared, so for several gates there is no $TESTIGO_FENCE.
 ///
-/// When the lock is about to be lost because the node is silent, the command is stopped
-/// before another can enter.
+/// When the lock is about to be lost because the node is silent, or because this program is
+/// stopped (Ctrl-Z), the command is stopped before another can enter: a process apart, its
+/// leash, does that.
 ///
 /// Exit code: that of the command, 128+N if signal N ended it; 75 the wait ended; 69 no node
 /// reachable; 76 an attempt of --once or --every has an unknown outcome; 2 bad input;

@@ -28,6 +28,7 @@ mod group;
 mod guard;
 mod job;
 mod lab;
+mod leash;
 mod lock;
 mod man;
 mod names;
@@ -39,6 +40,7 @@ mod queue;
 mod reach;
 mod session;
 mod show;
+mod signals;
 mod span;
 mod speech;
 mod status;
@@ -92,9 +94,9 @@ enum Command {
     #[command(hide = true)]
     Names(completions::Names),
     #[command(hide = true)]
-    Leash(lock::leash::Leash),
+    Begin(leash::Begin),
     #[command(hide = true)]
-    Reap(work::Reap),
+    Leash(leash::Keep),
     Up(Box<up::Up>),
 }
 
@@ -128,8 +130,8 @@ fn main() -> ExitCode {
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Man(command) => command.run(Cli::command()),
         Command::Names(command) => command.run(&Cli::command()),
+        Command::Begin(command) => command.run(),
         Command::Leash(command) => command.run(),
-        Command::Reap(command) => command.run(),
         Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)

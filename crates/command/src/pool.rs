@@ -9,9 +9,10 @@ use testigo_core::Name;
 use testigo_protocol::slots::SLOTS_MAX;
 
 use crate::exit::{Outcome, WAIT_ENDED};
-use crate::lock::held::{Held, Signals, close, code_of, not_run};
+use crate::lock::held::{Held, close, not_run};
 use crate::reach::{Ended, Reach};
 use crate::show::{plain, print_json, print_rows};
+use crate::signals::{Signals, code_of};
 use crate::span::Span;
 
 /// Share identical things among the nodes: addresses, ports, licences, seats.

@@ -75,6 +75,16 @@ impl Reach {
         }
     }
 
+    /// The option that says where, for a command that is to be pasted; empty if it need not be said.
+    pub(crate) fn as_said(&self) -> String {
+        let addresses = self.resp.to_string();
+        let known = std::env::var("TESTIGO_RESP").unwrap_or_else(|_| Address::DEFAULT.into());
+        match addresses == known {
+            true => String::new(),
+            false => format!(" --resp {addresses}"),
+        }
+    }
+
     /// Never an argument: whoever lists processes would see it.
     fn password(&self) -> Result<Option<String>, Ended> {
         let Some(path) = &self.password_file else {
@@ -102,6 +112,22 @@ impl Reach {
     pub(crate) async fn open(&self) -> Result<Connection, Ended> {
         let connection = Connection::open(&self.target()?, &connection_name()).await;
         connection.map_err(|not_done| self.missed(not_done))
+    }
+
+    /// A bare connection to a node that serves, or if there is none, to the first that answers: it can say why.
+    pub(crate) async fn open_any(&self) -> Result<Connection, Ended> {
+        let missed = match self.open().await {
+            Err(missed) if self.resp.count() > 1 => missed,
+            opened => return opened,
+        };
+        for address in self.resp.iter() {
+            let mut target = self.target()?;
+            target.addresses = Addresses::from(address.clone());
+            if let Ok(connection) = Connection::open(&target, &connection_name()).await {
+                return Ok(connection);
+            }
+        }
+        Err(missed)
     }
 
     fn missed(&self, not_done: NotDone) -> Ended {

@@ -38,7 +38,7 @@ pub(crate) fn bytes_json(bytes: &[u8]) -> Json {
 }
 
 /// Fields that are yes or no. The wire says 1 or 0, as its version 2 has no truths.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 12] = [
     "asks",
     "in",
     "proven",
@@ -47,6 +47,7 @@ const FLAGS: [&str; 11] = [
     "in_view",
     "leads",
     "open",
+    "ready",
     "recovering",
     "connected",
     "voter",
@@ -159,7 +160,7 @@ pub(crate) fn rfc3339(ms: u64) -> String {
 }
 
 /// A span with as many digits as a person reads.
-fn rounded(ms: u64) -> Span {
+pub(crate) fn rounded(ms: u64) -> Span {
     let step = match ms {
         0..=9_999 => 1,
         10_000..=599_999 => 1_000,

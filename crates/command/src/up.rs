@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -162,8 +161,6 @@ impl Up {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let (stopper, reloader) = (node.stopper(), node.reloader());
         let (up, mut counts) = (self.clone(), settings.clone());
-        let stops = Arc::new(AtomicBool::new(false));
-        let own = Arc::clone(&stops);
         thread::spawn(move || {
             let mut stopping = false;
             for signal in signals.forever() {
@@ -175,21 +172,28 @@ impl Up {
                     complain!("testigo: stopped at once; the next start recovers");
                     std::process::exit(NOT_GOOD.into());
                 }
-                own.store(true, Ordering::SeqCst);
                 notify(notify::STOPPING);
                 log::info!("stopping; a second signal does not wait for the disk");
                 stopper.stop();
             }
         });
-        match announce(&node, self.unix.or(settings.unix), tls, &stops) {
-            Ok(true) => notify(notify::READY),
-            Ok(false) => {}
+        let ready = match announce(&node, self.unix.or(settings.unix), tls) {
+            Ok(ready) => ready,
             Err(error) => {
                 node.stop()?;
                 return Err(cannot_say(&error, "the node was stopped again"));
             }
+        };
+        if ready {
+            notify(notify::READY);
         }
+        let never_let_in = !ready && node.was_removed();
         match node.wait() {
+            Ok(()) if never_let_in => Err(Failure(format!(
+                "the data directory {}: this node was removed from its cluster; to let it join again, give --data an empty \
+                 directory and --join HOST:PORT of a member",
+                data.display()
+            ))),
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(StopError::Disk(FlushError(error))) => {
                 log::error!(
@@ -367,8 +371,8 @@ fn cannot_say(error: &dyn Display, then: &str) -> Failure {
     ))
 }
 
-/// Says where the node listens, and that it is ready, unless it is stopped before: then it gives false.
-fn announce(node: &Node, unix: Option<PathBuf>, tls: bool, stops: &AtomicBool) -> io::Result<bool> {
+/// Says where the node listens, and that it is ready, unless it stops before, told to or removed: then it gives false.
+fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<bool> {
     let mut out = stdout().lock();
     let (sealed, scheme, option) = match tls {
         true => (", over TLS", "https", "--tls "),
@@ -384,7 +388,7 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool, stops: &AtomicBool) -
         writeln!(out, "console on {scheme}://{address}/")?;
     }
     joining::wait_for_membership(node, &mut out)?;
-    if stops.load(Ordering::SeqCst) {
+    if node.is_stopping() {
         return Ok(false);
     }
     if node.recovering() {
@@ -399,8 +403,13 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool, stops: &AtomicBool) -
     }
     if let Some(address) = node.resp_address() {
         let port = address.port();
-        writeln!(out, "try: redis-cli {option}-p {port} LOCK deploy WAIT 0")?;
-        writeln!(out, "     redis-cli {option}-p {port} GATE LIST")?;
+        writeln!(out, "try: redis-cli {option}-p {port} STATUS")?;
+        let place = match address.to_string() == RESP {
+            true => String::new(),
+            false => format!("--resp {address} "),
+        };
+        let line = format!("testigo lock {option}{place}deploy -- testigo gate show deploy");
+        writeln!(out, "     {line}")?;
     }
     writeln!(out, "ready")?;
     out.flush()?;

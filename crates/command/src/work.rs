@@ -7,30 +7,29 @@ mod hand;
 mod orphans;
 mod program;
 mod progress;
-mod reaper;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
 use testigo_client::{Connection, NotDone, Target, Word};
-use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::filesroot::{FilesRoot, FilesRootOption};
+use crate::leash::{Leash, Reins};
 use crate::reach::{Ended, Reach, connection_name};
+use crate::signals::{Signals, of_job_control, stop_if_told};
 use crate::span::Span;
 use aside::Failures;
 use duty::{Duty, Exit};
 use progress::Progress;
-pub(crate) use reaper::Reap;
-use reaper::Reaper;
 use worker::Worker;
 
 /// The most programs that one harness runs at once.
@@ -125,7 +124,8 @@ struct Harness {
     name: String,
     progress: Progress,
     failures: Failures,
-    reaper: Reaper,
+    leash: Leash,
+    running: Mutex<BTreeMap<u64, Reins>>,
     stop: watch::Receiver<Stop>,
     root: FilesRoot,
 }
@@ -148,14 +148,15 @@ impl Work {
 
     async fn work(self) -> Result<ExitCode, Ended> {
         program::expect(&self.command[0])?;
-        let mut signals = signals()?;
+        let mut signals = Signals::of(&[Signal::TERM, Signal::INT, Signal::HUP])?;
         let (stopper, stop) = watch::channel(Stop::No);
         let harness = Arc::new(Harness {
             target: self.reach.target()?,
             name: connection_name(),
             progress: Progress::new(self.quiet),
             failures: Failures::default(),
-            reaper: Reaper::start().map_err(|error| Ended::bad_input(error.to_string()))?,
+            leash: Leash::start().map_err(|error| Ended::bad_input(error.to_string()))?,
+            running: Mutex::default(),
             root: self.files_root.open()?,
             stop,
             work: self,
@@ -180,7 +181,12 @@ impl Work {
                         end = end.and(Err(Ended::bad_input(panicked.to_string())));
                     }
                 },
-                signal = next(&mut signals) => {
+                signal = signals.any() => {
+                    if of_job_control(signal) {
+                        harness.running().values().for_each(|reins| reins.pass_on(signal));
+                        stop_if_told(signal);
+                        continue;
+                    }
                     let so_far = *stopper.borrow();
                     let (to, line) = match so_far {
                         Stop::No => (Stop::Drain, "stopping: what runs finishes; once more stops it at once"),
@@ -217,6 +223,11 @@ fn raise(stop: &mut Stop, to: Stop) -> bool {
 }
 
 impl Harness {
+    /// The programs that run, by their jobs.
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Reins>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether there is a node and a flow, and the options fit the process: said before anything runs.
     async fn begin(&self) -> Result<(), Ended> {
         if self.work.files {
@@ -275,27 +286,4 @@ impl Harness {
     async fn pause(&self, pause: Duration, far: Stop) {
         let _ = tokio::time::timeout(pause, self.stopped(far)).await;
     }
-}
-
-const SIGNALS: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::HUP];
-
-fn signals() -> Result<Vec<(Signal, unix::Signal)>, Ended> {
-    let listen = |signal: Signal| {
-        let listening = unix::signal(SignalKind::from_raw(signal.as_raw()));
-        let listening = listening.map_err(|error| Ended::bad_input(error.to_string()))?;
-        Ok((signal, listening))
-    };
-    SIGNALS.into_iter().map(listen).collect()
-}
-
-async fn next(signals: &mut [(Signal, unix::Signal)]) -> Signal {
-    std::future::poll_fn(|context| {
-        for (signal, listening) in signals.iter_mut() {
-            if listening.poll_recv(context).is_ready() {
-                return std::task::Poll::Ready(*signal);
-            }
-        }
-        std::task::Poll::Pending
-    })
-    .await
 }

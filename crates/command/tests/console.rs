@@ -5,6 +5,7 @@ mod up;
 
 use browser::Browser;
 use serde_json::json;
+use up::places::Places;
 use up::{Client, Up, ok};
 
 #[test]
@@ -299,4 +300,55 @@ fn large_counts_fit_into_their_boxes_and_are_exact_in_the_title() {
          });",
     );
     assert_eq!(inside, true);
+}
+
+#[test]
+fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    let mut lost = one.client();
+    let open = [
+        "SESSION",
+        "OPEN",
+        "TTL",
+        "600000",
+        "LABEL",
+        "primary <b>db</b>",
+    ];
+    let session = lost.call(&open).int();
+    lost.call(&["LOCK", "deploy", "WAIT", "0"]).int();
+    browser.resize(1280, 900);
+    browser.go(&format!("{}#cluster", two.console()));
+    browser.shows("#cluster-waits .empty", "every shard is open");
+    one.kill();
+    for (width, height) in [(1280, 900), (390, 844)] {
+        browser.resize(width, height);
+        browser.go(&format!("{}#cluster", two.console()));
+        browser.shows(
+            "#cluster-waits .warning",
+            "it waits for 1 session whose home is lost",
+        );
+        browser.shows("#cluster-waits td", &session.to_string());
+        browser.shows("#cluster-waits td", "primary <b>db</b>");
+        browser.shows("#cluster-waits td", "node 1");
+        browser.fits("the page of the cluster");
+        browser.picture(&format!("console-cluster-waits-{width}"));
+    }
+    browser.click(&format!("#cluster-waits [data-session='{session}']"));
+    browser.shows("dialog h2", "primary <b>db</b>?");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#news", "ended");
+    browser.shows("#cluster-waits .empty", "every shard is open");
+    // Without a majority the page says who led last, and that nothing is granted.
+    three.kill();
+    browser.shows("#cluster-facts .bad", "none known; the last one was node");
+    browser.shows("#cluster-facts .bad", "does not hear from a majority");
+    for (width, height) in [(1280, 900), (390, 844)] {
+        browser.resize(width, height);
+        browser.fits("the page of a cluster without a majority");
+        browser.picture(&format!("console-cluster-cut-off-{width}"));
+    }
 }

@@ -209,7 +209,7 @@ fn graph_draws_and_gives_places() {
 #[test]
 fn every_model_can_be_started_from_and_nothing_is_overwritten() {
     let folder = folder(&[]);
-    for model in ["pipeline", "fan-out", "rework", "review"] {
+    for model in ["pipeline", "router", "rework", "review"] {
         let file = format!("{model}.flow");
         assert_eq!(
             code(&flow(folder.path(), &format!("new {file} --from {model}"))),

@@ -2,11 +2,14 @@
 
 mod up;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Pid, Signal, kill_process};
+use up::disk::Disk;
 use up::places::Places;
 use up::{Client, Up, Value, command, ok, refused};
 
@@ -265,6 +268,71 @@ fn the_number_of_a_killed_node_joins_again_at_once() {
     for node in [one, two, three] {
         assert_eq!(node.signal(Signal::TERM).code(), Some(0));
     }
+}
+
+/// What is left of a small disk when the reserve is used up in part, and when it is full.
+#[test]
+fn a_leader_without_room_lets_another_lead_and_goes_on_when_there_is_room() {
+    let places = Places::new(3);
+    let data = places.path().join("node-1");
+    std::fs::create_dir(&data).unwrap();
+    let Some(disk) = Disk::mount(&data, "200m") else {
+        println!("SKIPPED: this user may not mount a small file system to fill");
+        return;
+    };
+    let [one, two, three] = places.three();
+    let (mut at_one, mut at_two, mut at_three) = (one.client(), two.client(), three.client());
+    let leader = |client: &mut Client| client.call(&["CLUSTER", "STATUS"]).at("leader").clone();
+    assert_eq!(leader(&mut at_two), Value::Int(1), "the founder");
+    // No short change, which would be let through.
+    let value = "x".repeat(4_000);
+    let is_decided = |answer: &Value| matches!(answer, Value::Text(decided) if *decided == value);
+    let decide = |client: &mut Client, name: &str| {
+        until(client, &["DECIDE", name, &value], is_decided);
+    };
+    let fill = File::create(data.join("fill")).unwrap();
+    fallocate(&fill, FallocateFlags::empty(), 0, 140 << 20).unwrap();
+    until(&mut at_two, &["CLUSTER", "STATUS"], |status| {
+        !matches!(status.at("leader"), Value::Int(1) | Value::Nil)
+    });
+    for (nth, client) in [&mut at_one, &mut at_two, &mut at_three]
+        .into_iter()
+        .enumerate()
+    {
+        decide(client, &format!("short-{nth}"));
+    }
+    let mut rest = 64u64 << 20;
+    while rest >= 4 << 10 {
+        match fallocate(
+            &fill,
+            FallocateFlags::empty(),
+            fill.metadata().unwrap().len(),
+            rest,
+        ) {
+            Ok(()) => {}
+            Err(_) => rest /= 2,
+        }
+    }
+    for (nth, client) in [&mut at_two, &mut at_three].into_iter().enumerate() {
+        decide(client, &format!("full-{nth}"));
+    }
+    assert_ne!(leader(&mut at_two), Value::Int(1));
+
+    drop(fill);
+    std::fs::remove_file(data.join("fill")).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let get = ["DECIDE", "full-0", "later"];
+    while !one
+        .client()
+        .try_call(&get)
+        .is_ok_and(|answer| is_decided(&answer))
+    {
+        assert!(Instant::now() < deadline, "node 1 does not go on");
+    }
+    for node in [one, two, three] {
+        assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+    }
+    drop(disk);
 }
 
 /// Of two, the vote of the one that is removed is needed for its removal, whichever of them leads.

@@ -3,6 +3,7 @@
 mod up;
 
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 use up::{Up, Value, refused};
@@ -15,7 +16,24 @@ fn it_says_where_it_listens_and_what_to_try() {
     let node = Up::start(&data, &["--unix", door.to_str().unwrap()]);
     let said = node.said.join("\n");
     assert!(said.contains(door.to_str().unwrap()), "{said}");
-    assert!(said.contains("try: redis-cli -p"), "{said}");
+    let status = format!("try: redis-cli -p {} STATUS", node.address.port());
+    assert!(said.contains(&status), "{said}");
+    assert!(node.client().call(&["STATUS"]).list().len() > 10);
+    // The second hint, typed as it stands.
+    let hint = node
+        .said
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("testigo "));
+    let testigo = env!("CARGO_BIN_EXE_testigo");
+    let folder = std::path::Path::new(testigo).parent().unwrap();
+    let mut words = hint.unwrap().split(' ');
+    let shown = Command::new(testigo)
+        .args(&mut words)
+        .env("PATH", folder)
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("holders: 1"), "{shown}");
     assert_eq!(node.client().call(&["PING"]), Value::Simple("PONG".into()));
     assert_eq!(node.signal(Signal::TERM).code(), Some(0));
     assert!(data.exists() && !door.exists());
@@ -51,7 +69,7 @@ fn a_restored_backup_grants_higher_fences_than_were_granted_since() {
     let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
     assert_eq!(Up::start(&data, &[]).signal(Signal::TERM).code(), Some(0));
     let copy = |to: &std::path::Path| {
-        let mut cp = std::process::Command::new("cp");
+        let mut cp = Command::new("cp");
         let copied = cp.arg("-a").arg(&data).arg(to).status();
         assert!(copied.unwrap().success());
     };

@@ -50,6 +50,11 @@ impl Bundle {
         self.count == 0
     }
 
+    /// How many proposals it has.
+    pub(crate) fn len(&self) -> u64 {
+        self.count
+    }
+
     pub(crate) fn has_room_for(&self, len: usize) -> bool {
         self.bytes.len().max(HEAD_BYTES) + LENGTH_BYTES + len <= BUNDLE_BYTES_MAX
     }

@@ -6,8 +6,9 @@ use crate::links::{Peer, Received, SendError};
 use crate::log::LogSize;
 use crate::members::{MemberError, Members};
 use crate::open::StoredSnapshot;
+use crate::room::Room;
 
-/// What the log reports, in log order, on the thread that does its work. The variants from [`Delivery::Restored`] on come
+/// What the log reports, in log order, on the thread that does its work. The variants from [`Delivery::Stuck`] on come
 /// only from a log in a group; [`Delivery::Received`] and [`Delivery::NotSent`] come from the links, in no order with the
 /// log's.
 #[derive(Debug)]
@@ -46,6 +47,16 @@ pub enum Delivery {
         /// The submissions whose outcome is unknown until the directory is opened again.
         unknown: Vec<u64>,
     },
+    /// These submissions wait for room on the disks of the others, and nothing else will be heard of them. They may still be
+    /// committed.
+    Stuck {
+        /// Their tags.
+        unknown: Vec<u64>,
+        /// Why.
+        error: ProposeError,
+    },
+    /// This member has more or less room than before, or lets another lead for lack of it.
+    Room(DiskRoom),
     /// Another member's snapshot has replaced the log: load it, and drop everything applied so far.
     Restored {
         /// The state after everything up to its index.
@@ -93,6 +104,17 @@ pub enum Delivery {
         /// Whether it was proposed.
         result: Result<(), MemberError>,
     },
+}
+
+/// How much room a member's disk has, and what follows from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskRoom {
+    /// What there is room for.
+    pub room: Room,
+    /// The free space.
+    pub free_bytes: u64,
+    /// Who is to lead in its place, if this node leads and is short: a voter that says that it has room.
+    pub handed_to: Option<u64>,
 }
 
 /// A committed entry and who submitted it.

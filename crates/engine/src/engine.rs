@@ -23,6 +23,7 @@ use crate::open::StoredSnapshot;
 use crate::origin::{Origin, Origins};
 use crate::pieces::Transfers;
 use crate::reads::{self, ReadIndex, Reads};
+use crate::room::Rooms;
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::specimen::Specimen;
@@ -41,8 +42,8 @@ pub const UNFLUSHED_BYTES_MAX: usize = 64 << 20;
 /// How long the log may grow without a snapshot, 256 MiB.
 pub const LOG_BYTES_MAX: u64 = 256 << 20;
 
-/// How much of the disk is left free, 64 MiB. Below it nothing new is accepted, so that what was accepted can still be
-/// written, merged and deleted.
+/// How much of the disk is left free, 64 MiB. Below it, at a node alone or at so many that no majority has more, nothing new
+/// is accepted, so that what was accepted can still be written, merged and deleted.
 pub const DISK_RESERVE_BYTES: u64 = 64 << 20;
 
 /// An entry up to this length may use half of the reserve: deletes, deaths and closes are short, and they make room.
@@ -76,9 +77,13 @@ pub struct Engine {
     /// Another member's snapshot that has arrived on the shelf and is not in use yet.
     pub(crate) arrived: Option<Base>,
     pub(crate) restored: Option<StoredSnapshot>,
-    /// The free space on the disk at the last look.
-    pub(crate) free_bytes: u64,
-    pub(crate) reserve_bytes: u64,
+    pub(crate) rooms: Rooms,
+    /// Who is to lead because this node, which does, is short of room.
+    pub(crate) handed_to: Option<u64>,
+    /// From this submission on, what no leader was given was taken back.
+    pub(crate) refused: Option<(u64, ProposeError)>,
+    /// Why nothing that was given to a leader has come out of the log for long.
+    pub(crate) stuck: Option<ProposeError>,
     /// [`LOG_BYTES_MAX`], or less in tests.
     pub(crate) log_bytes_max: u64,
     /// The newest segment that the witness file knows.
@@ -143,26 +148,26 @@ impl Engine {
         Ok(self.submissions.push(data))
     }
 
-    /// Whether the log and the disk have room for this much more.
-    pub(crate) fn room_for(&self, len: usize) -> Result<(), ProposeError> {
-        let waiting = (self.submissions.bytes() + len) as u64;
-        if self.log_size().bytes + waiting > self.log_bytes_max {
+    /// Whether the log and the disks have room for this much more.
+    fn room_for(&self, len: usize) -> Result<(), ProposeError> {
+        let waiting = self.submissions.bytes() + len;
+        if !self.log_has_room_for(waiting) {
             return Err(ProposeError::LogFull);
         }
-        let free_bytes = self.free_bytes;
         let reserve_bytes = match len <= SHORT_ENTRY_BYTES {
-            true => self.reserve_bytes / 2,
-            false => self.reserve_bytes,
+            true => DISK_RESERVE_BYTES / 2,
+            false => DISK_RESERVE_BYTES,
         };
-        match free_bytes < reserve_bytes + waiting {
-            true => Err(ProposeError::DiskFull { free_bytes }),
-            false => Ok(()),
-        }
+        self.majority_has(reserve_bytes + waiting as u64)
+    }
+
+    pub(crate) fn log_has_room_for(&self, bytes: usize) -> bool {
+        self.log_size().bytes + bytes as u64 <= self.log_bytes_max
     }
 
     /// Measures the free space on the disk.
     pub(crate) fn look_for_room(&mut self) {
-        self.free_bytes = self.shelf.free_bytes();
+        self.rooms.looked(self.shelf.free_bytes());
     }
 
     /// Begins a flush: what [`Engine::take_outgoing`] then has need not wait for the disk. Nothing may follow but the flush.
@@ -206,6 +211,7 @@ impl Engine {
             self.persist(ready, &mut committed)?;
             self.begun = self.ready();
         }
+        self.rooms.flushed();
         self.observe();
         Ok(committed)
     }

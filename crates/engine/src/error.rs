@@ -85,6 +85,11 @@ pub enum DiskError {
 }
 
 impl DiskError {
+    /// Whether room would help.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
     /// What happened to a file or directory.
     pub(crate) fn at(path: &Path, error: io::Error) -> Self {
         match Self::from(error) {
@@ -128,6 +133,17 @@ pub enum ProposeError {
     )]
     DiskFull {
         /// The free space.
+        free_bytes: u64,
+    },
+    /// The same, at so many voters that no majority has more.
+    #[error(
+        "the disks of too many nodes are nearly full: {free_bytes} bytes are free at node {node}; make room there, \
+         the cluster then goes on by itself"
+    )]
+    DisksFull {
+        /// The one that would make a majority, if it had room.
+        node: u64,
+        /// The free space there.
         free_bytes: u64,
     },
     /// This node is not a member of its group: not yet, or no longer.

@@ -5,18 +5,24 @@ use raft::eraftpb::{ConfState, Entry, Message, MessageType, Snapshot};
 use raft::{SnapshotStatus, StateRole};
 
 use crate::bundle;
+use crate::delivery::DiskRoom;
 use crate::elections::Standing;
-use crate::engine::Engine;
+use crate::engine::{DISK_RESERVE_BYTES, Engine};
+use crate::error::ProposeError;
 use crate::image::snapshot_name;
 use crate::links::{Links, Peer};
 use crate::members::{MemberChange, MemberError, Members};
 use crate::pieces::{Arrival, Piece, Progress, Wanted};
 use crate::reads::ReadIndex;
+use crate::room::Room;
 use crate::specimen::Specimen;
 use crate::wire::{self, FrameError, Outgoing, Said};
 
 /// A learner that lacks more entries than this cannot be promoted.
 pub const LACKING_MAX: u64 = 256;
+
+/// If no majority has room and nothing has come out of the log for so many ticks, whoever waits for it is told.
+const STUCK_TICKS: u32 = 40;
 
 /// How many reads of other nodes a leader confirms at once.
 const READS_MAX: usize = 65_536;
@@ -121,6 +127,7 @@ impl Engine {
             Said::Submission(bundle) => self.take_submission(from, bundle)?,
             Said::Piece(piece) => self.take_piece(from, &piece),
             Said::Wanted(wanted) => self.go_on_sending(from, wanted),
+            Said::Room(free_bytes) => self.rooms.heard(from, free_bytes),
             Said::Numbered(_) => {
                 return Err(FrameError::Impossible("it is the links', not the log's"));
             }
@@ -138,6 +145,7 @@ impl Engine {
         if self.leads() || self.is_persisted() {
             self.node.tick();
         }
+        self.mind_the_room();
         let long_ago = self.submissions.tick() && !self.leads();
         if long_ago && !self.is_specimen(Specimen::ForgetToResubmit) {
             self.submissions.give_again();
@@ -192,7 +200,7 @@ impl Engine {
         if self.leads() {
             while let Some(bundle) = self.submissions.next() {
                 let bundle = bundle.clone();
-                if !self.append(bundle) {
+                if !self.may_write(bundle.len(), 1) || !self.append(bundle) {
                     return;
                 }
                 self.submissions.gave();
@@ -261,6 +269,13 @@ impl Engine {
                     "a member has entries that its leader does not have",
                 ));
             }
+            MessageType::MsgAppend if !message.entries.is_empty() => {
+                let bytes = message.entries.iter().map(|entry| entry.data.len()).sum();
+                // It comes again.
+                if !self.may_write(bytes, message.entries.len()) {
+                    return Ok(());
+                }
+            }
             MessageType::MsgTimeoutNow if !self.is_persisted() => return Ok(()),
             MessageType::MsgReadIndex if raft.pending_read_count() >= READS_MAX => return Ok(()),
             MessageType::MsgReadIndex if leads => self.asks.asked(question(&message)),
@@ -286,11 +301,80 @@ impl Engine {
             return Err(FrameError::Impossible("another node's bundle is submitted"));
         }
         let is_next = self.leads() && count > 0 && self.intake.is_next(first, &self.origins);
-        // What is not taken comes again.
-        if is_next && self.room_for(bundle.len()).is_ok() && self.append(bundle) {
+        // What is not taken comes again. That there is room for it, its proposer has checked.
+        let length = bundle.len();
+        let fits = is_next && self.log_has_room_for(self.submissions.bytes() + length);
+        if fits && self.may_write(length, 1) && self.append(bundle) {
             self.intake.took(first, count);
         }
         Ok(())
+    }
+
+    /// Whether the disk has room for so much; only among others is there somebody else who may have it.
+    fn may_write(&mut self, bytes: usize, entries: usize) -> bool {
+        if self.is_alone() {
+            return true;
+        }
+        if self.rooms.is_near() {
+            self.look_for_room();
+        }
+        self.rooms.take(bytes as u64, entries)
+    }
+
+    /// Whether so much is free at a majority of the voters.
+    pub(crate) fn majority_has(&self, bytes: u64) -> Result<(), ProposeError> {
+        let own = self.setup.node;
+        match self.rooms.of_majority(own, &self.members.voters) {
+            (_, free_bytes) if free_bytes >= bytes => Ok(()),
+            (node, free_bytes) if node == own => Err(ProposeError::DiskFull { free_bytes }),
+            (node, free_bytes) => Err(ProposeError::DisksFull { node, free_bytes }),
+        }
+    }
+
+    /// What this node has room for, at the last look.
+    pub(crate) fn room(&self) -> DiskRoom {
+        DiskRoom {
+            room: self.rooms.room(),
+            free_bytes: self.rooms.own(),
+            handed_to: self.handed_to,
+        }
+    }
+
+    /// If a disk is short, says how much is free here. If it is this one, lets another lead. If no majority has room, what
+    /// waits is answered.
+    fn mind_the_room(&mut self) {
+        if self.rooms.tick() {
+            let own = self.setup.node;
+            let others: Vec<u64> = self.members.iter().filter(|node| *node != own).collect();
+            for other in others {
+                self.say(other, &Said::Room(self.rooms.own()));
+            }
+        }
+        self.hand_over_if_short();
+        if let Err(error) = self.majority_has(DISK_RESERVE_BYTES / 2) {
+            let tried = self.is_specimen(Specimen::TakeBackTheGiven);
+            let first = self.submissions.take_back(tried);
+            self.refused = first
+                .map(|first| (first, error.clone()))
+                .or(self.refused.take());
+            if self.submissions.waited() >= STUCK_TICKS {
+                self.stuck = Some(error);
+            }
+        }
+    }
+
+    fn hand_over_if_short(&mut self) {
+        if !self.leads() || self.rooms.room() == Room::Enough {
+            self.handed_to = None;
+            return;
+        }
+        if self.is_specimen(Specimen::LeadWithoutRoom) {
+            return;
+        }
+        if let Some(heir) = self.rooms.heir(&self.members.voters) {
+            self.handed_to = Some(heir);
+            self.hand_over_to(heir);
+        }
     }
 
     /// Sends raft's messages.

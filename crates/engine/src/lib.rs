@@ -51,6 +51,7 @@ mod queue;
 mod reads;
 mod refound;
 mod replay;
+mod room;
 #[cfg(test)]
 mod salvage_tests;
 mod scratch;
@@ -73,7 +74,7 @@ mod wire;
 mod witness;
 mod worker;
 
-pub use delivery::{Applied, Delivery, Standing};
+pub use delivery::{Applied, Delivery, DiskRoom, Standing};
 pub use directory::free_bytes;
 pub use elections::TICK_MS;
 pub use engine::{
@@ -93,6 +94,7 @@ pub use policy::SnapshotPolicy;
 pub use queue::{HEARD_BYTES_MAX, QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use reads::ReadIndex;
 pub use refound::RefoundError;
+pub use room::Room;
 pub use scratch::{SCRATCH_RECORD_BYTES, SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
 pub use seam::{Group, Sends};
 pub use setup::{MESSAGE_BYTES_MAX, Setup};

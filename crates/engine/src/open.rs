@@ -17,6 +17,7 @@ use crate::pieces::Transfers;
 use crate::reads::{self, Reads};
 use crate::refound::handed_out;
 use crate::replay::{Replayed, replay};
+use crate::room::Rooms;
 use crate::scratch::{self, ScratchRecord};
 use crate::sectors::byte_of;
 use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
@@ -398,8 +399,10 @@ impl Examined {
             read_indexes: Vec::new(),
             arrived: None,
             restored: None,
-            free_bytes: u64::MAX,
-            reserve_bytes: DISK_RESERVE_BYTES,
+            rooms: Rooms::new(DISK_RESERVE_BYTES),
+            handed_to: None,
+            refused: None,
+            stuck: None,
             log_bytes_max: LOG_BYTES_MAX,
             failed: None,
         };

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::delivery::DiskRoom;
 use crate::engine::{Committed, Engine};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::{ImageWriter, WrittenSnapshot};
@@ -94,6 +95,16 @@ pub trait Group: Send {
 
     /// Measures the free space on the disk.
     fn look_for_room(&mut self) -> u64;
+
+    /// What this node has room for, at the last look.
+    fn room(&self) -> DiskRoom;
+
+    /// The lowest sequence of those submissions that will never be committed, and why: no disk has room, and no leader was
+    /// given them. Their sequences are used again.
+    fn take_refused(&mut self) -> Option<(u64, ProposeError)>;
+
+    /// Why nothing that was submitted has come out of the log for long, if that is for lack of room. It still may.
+    fn take_stuck(&mut self) -> Option<ProposeError>;
 
     /// Writes snapshots on another thread, if one at this index would be new and committed.
     fn image_writer(&self, index: u64) -> Result<ImageWriter, SnapshotError>;
@@ -196,7 +207,19 @@ impl Group for Engine {
 
     fn look_for_room(&mut self) -> u64 {
         Engine::look_for_room(self);
-        self.free_bytes
+        self.rooms.own()
+    }
+
+    fn room(&self) -> DiskRoom {
+        Engine::room(self)
+    }
+
+    fn take_refused(&mut self) -> Option<(u64, ProposeError)> {
+        self.refused.take()
+    }
+
+    fn take_stuck(&mut self) -> Option<ProposeError> {
+        self.stuck.take()
     }
 
     fn image_writer(&self, index: u64) -> Result<ImageWriter, SnapshotError> {

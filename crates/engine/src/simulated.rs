@@ -43,6 +43,8 @@ struct Platter {
     images: BTreeMap<String, (u64, Arc<[u8]>)>,
     witness: Witness,
     fate: Fate,
+    /// How many bytes there is room for; unlimited if `None`.
+    room: Option<u64>,
 }
 
 const SALT: u64 = 0x5EED;
@@ -65,6 +67,11 @@ impl Disk {
     /// Sets what happens to the next flush. Those after it succeed.
     pub fn next_flush(&self, fate: Fate) {
         self.lock().fate = fate;
+    }
+
+    /// Sets how many bytes there is room for. What does not fit is refused.
+    pub fn set_room(&self, bytes: Option<u64>) {
+        self.lock().room = bytes;
     }
 
     fn lock(&self) -> MutexGuard<'_, Platter> {
@@ -95,6 +102,15 @@ impl Platter {
         stored
     }
 
+    /// Whether so many bytes fit; then they are used up.
+    fn use_up(&mut self, bytes: usize) -> Result<(), DiskError> {
+        if let Some(room) = &mut self.room {
+            let left = room.checked_sub(bytes as u64);
+            *room = left.ok_or_else(|| DiskError::Full("there is no room".into()))?;
+        }
+        Ok(())
+    }
+
     fn write(&mut self, change: &Change) {
         frame::write(change, self.sequence, SALT, &mut self.log);
         self.sequence += 1;
@@ -121,7 +137,12 @@ impl Store for Writer {
         match std::mem::take(&mut platter.fate) {
             Fate::Done => {
                 platter.write(&change);
-                Ok(())
+                let written = platter.log.len() - before;
+                let used = platter.use_up(written);
+                if used.is_err() {
+                    platter.log.truncate(before);
+                }
+                used
             }
             Fate::Full => Err(DiskError::Full("there is no room".into())),
             Fate::Unheard => {
@@ -148,7 +169,7 @@ impl Store for Writer {
 
 impl Shelf for Disk {
     fn free_bytes(&self) -> u64 {
-        u64::MAX
+        self.lock().room.unwrap_or(u64::MAX)
     }
 
     fn bear_witness(&self, witness: &Witness) -> Result<(), DiskError> {
@@ -161,8 +182,10 @@ impl Shelf for Disk {
     }
 
     fn write_image(&self, name: &str, number: u64, image: &[u8]) -> Result<(), DiskError> {
+        let mut platter = self.lock();
+        platter.use_up(image.len())?;
         let image = (number, Arc::from(image));
-        self.lock().images.insert(name.into(), image);
+        platter.images.insert(name.into(), image);
         Ok(())
     }
 

@@ -23,11 +23,16 @@ pub enum Specimen {
     TakeEveryFrame,
     /// A leader answers a start that it was told not to answer any more.
     AnswerTheRefused,
+    /// When no disk has room, what a leader was given is taken back, too.
+    TakeBackTheGiven,
+    /// A leader that is short of room goes on leading.
+    LeadWithoutRoom,
 }
 
 impl Specimen {
-    /// Those that random faults reveal soon. [`Specimen::KeepTheOldEnd`] has its own test.
-    pub const REVEALED: [Specimen; 9] = [
+    /// Those that random faults reveal soon. [`Specimen::KeepTheOldEnd`] and [`Specimen::LeadWithoutRoom`] have tests of their
+    /// own.
+    pub const REVEALED: [Specimen; 10] = [
         Specimen::AcknowledgeBeforeFlush,
         Specimen::ForgetVote,
         Specimen::ForgetToResubmit,
@@ -37,5 +42,6 @@ impl Specimen {
         Specimen::ForgetOrigins,
         Specimen::TakeEveryFrame,
         Specimen::AnswerTheRefused,
+        Specimen::TakeBackTheGiven,
     ];
 }

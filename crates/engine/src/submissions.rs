@@ -31,12 +31,17 @@ pub(crate) struct Submissions {
     sealed_bytes: usize,
     /// Ticks since something was first given, or applied.
     silent: u32,
+    /// Ticks for which something has waited and nothing was applied.
+    waited: u32,
 }
 
 #[derive(Debug)]
 struct Sealed {
+    first: u64,
     last: u64,
     bytes: Bytes,
+    /// Whether some leader was given it, and may have logged it.
+    tried: bool,
 }
 
 impl Submissions {
@@ -55,6 +60,7 @@ impl Submissions {
             given_bytes: 0,
             sealed_bytes: 0,
             silent: 0,
+            waited: 0,
         }
     }
 
@@ -79,13 +85,47 @@ impl Submissions {
         if self.bundle.is_empty() {
             return;
         }
+        let first = self.first_gathered();
         let bytes = Bytes::from(self.bundle.take());
         self.gathered_bytes = 0;
         self.sealed_bytes += bytes.len();
         self.sealed.push_back(Sealed {
+            first,
             last: self.last.sequence,
             bytes,
+            tried: false,
         });
+    }
+
+    fn first_gathered(&self) -> u64 {
+        self.last.sequence + 1 - self.bundle.len()
+    }
+
+    /// Takes back what no leader was given, and says from which sequence on. Those sequences are used again. With `tried`,
+    /// also what a leader may have logged: only a specimen does that.
+    pub(crate) fn take_back(&mut self, tried: bool) -> Option<u64> {
+        let mut first = match self.bundle.is_empty() {
+            true => None,
+            false => Some(self.first_gathered()),
+        };
+        self.bundle.take();
+        self.gathered_bytes = 0;
+        while self.sealed.back().is_some_and(|last| tried || !last.tried)
+            && let Some(last) = self.sealed.pop_back()
+        {
+            self.sealed_bytes -= last.bytes.len();
+            first = Some(last.first);
+        }
+        self.last.sequence = first.map_or(self.last.sequence, |first| first - 1);
+        if tried {
+            self.give_again();
+        }
+        first
+    }
+
+    /// For how many ticks something has waited, and nothing has come out of the log.
+    pub(crate) fn waited(&self) -> u32 {
+        self.waited
     }
 
     /// The leader's next entry; [`Submissions::gave`] says that it has it.
@@ -103,7 +143,10 @@ impl Submissions {
         if self.given == 0 {
             self.silent = 0;
         }
-        self.given_bytes += self.next().map_or(0, Bytes::len);
+        if let Some(sealed) = self.sealed.get_mut(self.given) {
+            self.given_bytes += sealed.bytes.len();
+            sealed.tried = true;
+        }
         self.given += 1;
     }
 
@@ -115,6 +158,10 @@ impl Submissions {
     /// Advances time. Says whether something was given to another node long ago.
     pub(crate) fn tick(&mut self) -> bool {
         self.silent += 1;
+        self.waited = match self.bytes() {
+            0 => 0,
+            _ => self.waited + 1,
+        };
         self.given > 0 && self.silent >= REPEAT_TICKS
     }
 
@@ -133,7 +180,7 @@ impl Submissions {
                 self.given -= 1;
                 self.given_bytes -= sealed.bytes.len();
             }
-            self.silent = 0;
+            (self.silent, self.waited) = (0, 0);
         }
     }
 }
@@ -222,6 +269,28 @@ mod tests {
         submissions.seal();
         submissions.gave();
         assert_eq!((1..).find(|_| submissions.tick()), Some(REPEAT_TICKS));
+    }
+
+    #[test]
+    fn only_what_no_leader_was_given_is_taken_back() {
+        let mut submissions = Submissions::new(2, 7);
+        assert_eq!(submissions.take_back(false), None);
+        for _ in 0..3 {
+            submissions.push(b"one");
+            submissions.push(b"two");
+            submissions.seal();
+        }
+        submissions.gave();
+        submissions.push(b"gathered");
+        assert_eq!(submissions.take_back(false), Some(3));
+        assert_eq!(submissions.push(b"next").sequence, 3);
+        assert_eq!(submissions.take_back(false), Some(3));
+        // Nobody knows whether the leader has logged it.
+        submissions.give_again();
+        assert_eq!(submissions.take_back(false), None);
+        assert_eq!(given(&mut submissions), [1]);
+        submissions.applied(2);
+        assert_eq!(submissions.push(b"next").sequence, 3);
     }
 
     #[test]

@@ -38,6 +38,7 @@ const SUBMISSION: u8 = 2;
 const PIECE: u8 = 3;
 const WANTED: u8 = 4;
 const NUMBERED: u8 = 5;
+const ROOM: u8 = 6;
 
 /// A frame for another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +93,8 @@ pub(crate) enum Said {
     Wanted(Wanted),
     /// What one start says to another.
     Numbered(Numbered),
+    /// How many bytes are free on the sender's disk.
+    Room(u64),
 }
 
 /// Makes a frame; `None` for a kind that does not travel.
@@ -114,6 +117,10 @@ pub(crate) fn write(said: &Said, from: u64, to: u64) -> Option<Bytes> {
         Said::Numbered(numbered) => {
             numbered.write(&mut bytes);
             NUMBERED
+        }
+        Said::Room(free_bytes) => {
+            bytes.extend_from_slice(&free_bytes.to_le_bytes());
+            ROOM
         }
     };
     (bytes[8], bytes[9]) = (WIRE_VERSION, kind);
@@ -164,9 +171,17 @@ fn said(kind: u8, body: &Bytes, from: u64, to: u64) -> Result<Said, FrameError> 
         PIECE => Piece::read(body).map(Said::Piece),
         WANTED => Wanted::read(body).map(Said::Wanted),
         NUMBERED => Numbered::read(body).map(Said::Numbered),
+        ROOM => room(body).map(Said::Room),
         _ => None,
     };
     said.ok_or(FrameError::Impossible("its body is of no known shape"))
+}
+
+fn room(body: &Bytes) -> Option<u64> {
+    let mut fields = Fields(body);
+    let free_bytes = fields.u64()?;
+    fields.end()?;
+    Some(free_bytes)
 }
 
 #[cfg(test)]
@@ -238,7 +253,7 @@ mod tests {
             bytes
                 .iter_mut()
                 .for_each(|byte| *byte = rng.next_u64() as u8);
-            (bytes[8], bytes[9]) = (WIRE_VERSION, 1 + (round % 5) as u8);
+            (bytes[8], bytes[9]) = (WIRE_VERSION, 1 + (round % 6) as u8);
             bytes[10..14].fill(0);
             bytes[14..22].copy_from_slice(&2u64.to_le_bytes());
             bytes[22..30].copy_from_slice(&3u64.to_le_bytes());

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::delivery::{Applied, Delivery, Standing};
+use crate::delivery::{Applied, Delivery, DiskRoom, Standing};
 use crate::engine::Committed;
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::WrittenSnapshot;
@@ -51,6 +51,7 @@ struct Among {
     behind: bool,
     /// What was last delivered.
     standing: Standing,
+    room: DiskRoom,
     delivered: u64,
     /// The numbers of the engine's asks, and their tags.
     reads: VecDeque<(u64, u64)>,
@@ -83,6 +84,7 @@ impl Worker {
             stopped: false,
             behind: false,
             standing: Standing::default(),
+            room: DiskRoom::default(),
             delivered: engine.delivered(),
             reads: VecDeque::new(),
             refused: Vec::new(),
@@ -160,6 +162,7 @@ impl Worker {
             Ask::Tick => {
                 self.free_bytes = self.engine.look_for_room();
                 self.engine.tick();
+                self.answer_for_want_of_room();
             }
             Ask::Read { tag } => among.reads.push_back((self.engine.ask_read(), tag)),
             Ask::ChangeMembers { tag, change } => {
@@ -176,6 +179,23 @@ impl Worker {
                 among.refused.retain(|(refused, _)| *refused != peer);
             }
             Ask::Lead(node) => self.engine.lead(node),
+        }
+    }
+
+    /// No disk has room: answers those who would wait for it.
+    fn answer_for_want_of_room(&mut self) {
+        if let Some((first, error)) = self.engine.take_refused() {
+            let kept = |(origin, _): &(Origin, u64)| origin.sequence < first;
+            let kept = self.submitted.partition_point(kept);
+            for (_, tag) in self.submitted.split_off(kept) {
+                let error = error.clone();
+                (self.deliver)(Delivery::Refused { tag, error });
+            }
+        }
+        let stuck = self.engine.take_stuck();
+        if let Some(error) = stuck.filter(|_| !self.submitted.is_empty()) {
+            let unknown = self.submitted.drain(..).map(|(_, tag)| tag).collect();
+            (self.deliver)(Delivery::Stuck { unknown, error });
         }
     }
 
@@ -261,6 +281,7 @@ impl Worker {
             self.deliver_committed(committed);
         }
         self.tell_standing();
+        self.tell_room();
         let (asked, answered) = (self.engine.take_asked(), self.engine.take_answered());
         if !asked.is_empty() {
             (self.deliver)(Delivery::Asked(asked));
@@ -300,6 +321,16 @@ impl Worker {
                 behind,
             };
             (self.deliver)(Delivery::Standing(among.standing.clone()));
+        }
+    }
+
+    fn tell_room(&mut self) {
+        let Some(among) = &mut self.among else { return };
+        let room = self.engine.room();
+        let told = &mut among.room;
+        if (told.room, told.handed_to) != (room.room, room.handed_to) {
+            *told = room;
+            (self.deliver)(Delivery::Room(room));
         }
     }
 

@@ -153,6 +153,9 @@ impl Config {
         }
         if let Some(cluster) = &self.cluster {
             cluster.check()?;
+            if guarded {
+                cluster.check_with_users()?;
+            }
         }
         if let Some(CorosyncConfig { group, members }) = &self.corosync {
             if self.cluster.is_some() {
@@ -215,6 +218,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::ClusterSecret;
     use crate::users::Rights;
 
     #[test]
@@ -239,6 +243,28 @@ mod tests {
         assert_eq!(config.check(), Ok(()));
         config.users.push(alice);
         assert_eq!(config.check(), Err(ConfigError::UserTwice("alice".into())));
+    }
+
+    #[test]
+    fn nobody_joins_past_the_users_unless_that_is_wanted() {
+        let with = |users: bool, change: fn(&mut ClusterConfig)| {
+            let mut config = Config::embedded("data");
+            config.password = users.then(|| Secret::read("secret").unwrap());
+            let mut cluster = ClusterConfig::new(1, "127.0.0.1:7700");
+            change(&mut cluster);
+            config.cluster = Some(cluster);
+            config.check()
+        };
+        assert_eq!(with(false, |_| {}), Ok(()));
+        let refused = with(true, |_| {}).unwrap_err().to_string();
+        for said in ["/dev/urandom", "--secret-file", "--peer-trust-network"] {
+            assert!(refused.contains(said), "{refused}");
+        }
+        assert_eq!(with(true, |cluster| cluster.trust_network = true), Ok(()));
+        let secret = |cluster: &mut ClusterConfig| {
+            cluster.secret = Some(ClusterSecret::read("0123456789abcdef").unwrap());
+        };
+        assert_eq!(with(true, secret), Ok(()));
     }
 
     #[test]

@@ -33,10 +33,12 @@ mod embedded_groups;
 mod embedded_pools;
 mod generation;
 mod grants;
+mod health;
 #[cfg(test)]
 mod hostile;
 mod house;
 mod http;
+mod kept;
 mod linger;
 mod listen;
 mod mailbox;

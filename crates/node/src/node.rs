@@ -8,17 +8,19 @@ use std::task::Context;
 use std::time::Duration;
 
 use mio::Poll;
-use testigo_engine::{FlushError, Flusher, LogThread};
+use testigo_engine::{FlushError, Flusher, LogThread, OpenError};
 
 use crate::among::{Among, Anew};
 use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
 use crate::corosync::{Corosync, CorosyncError, Link};
+use crate::health::Absence;
+use crate::house::{House, Member};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
-use crate::peers::listen_for_peers;
+use crate::peers::{ClusterConfig, listen_for_peers};
 use crate::reactor::{BELL, Reactor};
 use crate::relay::{Flushes, Panicked, Relay};
 use crate::reload::{ReloadError, Reloader};
@@ -37,6 +39,8 @@ pub struct Node {
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
     password_queue: usize,
+    /// `None` if the node is alone.
+    cluster: Option<ClusterConfig>,
     /// Set if a Corosync group shares the pools.
     corosync: Option<Corosync>,
 }
@@ -62,6 +66,16 @@ pub enum StartError {
     /// The system refused a thread or a descriptor.
     #[error("the system refused what a node needs: {0}")]
     System(#[from] io::Error),
+}
+
+impl StartError {
+    /// Whether the data directory only lacks room.
+    pub(crate) fn is_for_room(&self) -> bool {
+        match self {
+            StartError::Data(TakeOverError::Engine(OpenError::Disk(error))) => error.is_full(),
+            _ => false,
+        }
+    }
 }
 
 /// Why a stop was not clean. The next start recovers as after a crash.
@@ -113,6 +127,18 @@ impl Node {
         let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
+        let http = http.map(|listener| {
+            let patience = Duration::from_millis(config.wire.handshake_ms);
+            let door = DoorConfig {
+                tls: tls.clone().map(|tls| (tls, patience)),
+                limits: config.http_limits.clone(),
+                data: config.data.clone(),
+                member: config.cluster.is_some(),
+            };
+            // A node that joins may wait long for the others. It is alive meanwhile, and says what it does.
+            HttpDoor::listen(listener, door)
+        });
+        let http = http.transpose()?;
         let peers = config.cluster.as_ref().map(listen_for_peers).transpose()?;
         let link = config.corosync.as_ref().map(Link::open).transpose()?;
         let poll = Poll::new()?;
@@ -157,26 +183,18 @@ impl Node {
         }
         let relay = Some(Relay::start(reactor, &flusher)?);
         let corosync = link.map(|link| link.start(&shared)).transpose()?;
-        let http = http.map(|listener| {
-            let patience = Duration::from_millis(config.wire.handshake_ms);
-            let door = DoorConfig {
-                shared: Arc::clone(&shared),
-                users,
-                tls: tls.clone().map(|tls| (tls, patience)),
-                limits: config.http_limits.clone(),
-                data: config.data.clone(),
-                member: config.cluster.is_some(),
-            };
-            HttpDoor::open(listener, door)
-        });
+        if let Some(http) = &http {
+            http.open(&shared, &users);
+        }
         Ok(Node {
-            http: http.transpose()?,
+            http,
             shared,
             relay,
             among,
             resp,
             tls,
             password_queue: config.wire.password_queue,
+            cluster: config.cluster,
             corosync,
         })
     }
@@ -191,9 +209,21 @@ impl Node {
         self.resp
     }
 
-    /// What a node that joins a cluster waits for; `None` once it is a voter, and if it is alone or stopping.
+    /// What a node that is not in its cluster waits for; `None` once it is a voter, and if it is alone or stopping.
     pub fn joining(&self) -> Option<String> {
-        self.shared.enter(|house| house.joining())
+        let absence = self.shared.enter(|house| Absence::of(house));
+        absence.and_then(Absence::waits_for)
+    }
+
+    /// Whether it stops, or has stopped: it serves nobody any more.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.enter(|house| house.is_stopping())
+    }
+
+    /// Whether its cluster has removed it for good.
+    pub fn was_removed(&self) -> bool {
+        let removed = |house: &mut House| house.member().is_some_and(Member::was_removed);
+        self.shared.enter(removed)
     }
 
     /// Whether sessions from before a crash are still awaited, so that some gates, or all, do not grant.
@@ -234,6 +264,7 @@ impl Node {
             tls: self.tls.clone(),
             doors: [self.resp, self.http_address()],
             password_queue: self.password_queue,
+            cluster: self.cluster.clone(),
         }
     }
 

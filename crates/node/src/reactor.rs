@@ -10,7 +10,7 @@ mod waits;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 use slab::Slab;
@@ -47,6 +47,8 @@ const TOLD_MANY: usize = 2_000;
 const TOLD_BYTES: usize = 8 << 20;
 /// With this much in the outboxes, the turn's answers are written before further commands are served.
 const OUTBOXES_BYTES: usize = 1 << 20;
+/// How often a member whose disk was full looks whether there is room for its next start.
+const ROOM_RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Reactor {
@@ -68,6 +70,8 @@ pub(crate) struct Reactor {
     flusher: Arc<dyn Flushes>,
     /// Begins the next start of a member.
     anew: Option<Anew>,
+    /// There was no room to begin it: the next attempt is at this time.
+    anew_at: Option<Instant>,
     deliveries: Vec<Delivery>,
     /// Since when there has been something for a flush that this thread will do.
     gathering: Option<Instant>,
@@ -132,6 +136,7 @@ impl Reactor {
             scratch: vec![0; READ_BYTES].into(),
             flusher,
             anew,
+            anew_at: None,
             deliveries: Vec::new(),
             gathering: None,
             worked: false,
@@ -173,6 +178,7 @@ impl Reactor {
             }
             if let Some(why) = house.must_start_anew()
                 && !house.is_stopping()
+                && self.anew_at.is_none_or(|at| at <= Instant::now())
             {
                 drop(house);
                 self.start_anew(why);
@@ -193,7 +199,10 @@ impl Reactor {
 
     /// The house's start cannot go on: sends all clients away, and opens its directory again.
     fn start_anew(&mut self, why: &str) {
-        log::warn!("{why}: this node starts anew");
+        let again = self.anew_at.take().is_some();
+        if !again {
+            log::warn!("{why}: this node starts anew");
+        }
         self.shared.house().send_everybody_away();
         self.finish_turn();
         let sockets: Vec<usize> = self.sockets.iter().map(|(key, _)| key).collect();
@@ -202,9 +211,19 @@ impl Reactor {
         }
         let ended = self.shared.house().end_start();
         let begun = match (&self.anew, ended) {
-            (Some(anew), Ok(())) => anew.begin(&self.shared).map_err(|error| error.to_string()),
-            (None, Ok(())) => Err("it is alone".into()),
-            (_, Err(error)) => Err(error.to_string()),
+            // Without a log it ended before, or for lack of room.
+            (Some(_), Err(error)) if !error.0.is_full() => Err(error.to_string()),
+            (Some(anew), _) => match anew.begin(&self.shared) {
+                Err(error) if error.is_for_room() => {
+                    if !again {
+                        log::warn!("this node starts anew when there is room: {error}");
+                    }
+                    self.anew_at = Some(Instant::now() + ROOM_RETRY);
+                    return;
+                }
+                begun => begun.map_err(|error| error.to_string()),
+            },
+            (None, _) => Err("it is alone".into()),
         };
         match begun {
             Ok(()) => log::info!("this node has started anew"),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::config::{Config, ConfigError};
+use crate::peers::ClusterConfig;
 use crate::shared::Shared;
 use crate::tls::{Tls, TlsError};
 use crate::users::Checker;
@@ -17,6 +18,8 @@ pub struct Reloader {
     /// Where the node listens.
     pub(crate) doors: [Option<SocketAddr>; 2],
     pub(crate) password_queue: usize,
+    /// How the nodes know each other.
+    pub(crate) cluster: Option<ClusterConfig>,
 }
 
 /// Why a node was not reloaded. Nothing has changed.
@@ -41,6 +44,7 @@ impl Reloader {
         let doors = Config {
             resp,
             http,
+            cluster: self.cluster.clone(),
             ..config.clone()
         };
         doors.check()?;

@@ -140,7 +140,9 @@ fn http_shows_what_a_user_may_see() {
         why.contains("user alice may not show report/today"),
         "{why}"
     );
-    assert!(get(at, "/healthz", None).0.contains("200"));
+    for path in ["/healthz", "/livez"] {
+        assert!(get(at, path, None).0.contains("200"));
+    }
 }
 
 #[test]

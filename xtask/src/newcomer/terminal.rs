@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::process::program;
 
-/// Longer than anything in the documents takes, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Much longer than anything in the documents takes, on a busy machine and without optimisation too: what has not come by then does
+/// not come.
+const PATIENCE: Duration = Duration::from_secs(900);
 /// What is typed first: jobs as in a terminal, and one stream for all that is shown.
 const FIRST: &str = "set -m; exec 2>&1";
 

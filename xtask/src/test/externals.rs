@@ -47,6 +47,11 @@ const EXTERNALS: &[External] = &[
         install: &[&["apt-get", "install", "-y", "chromium-driver"]],
     },
     External {
+        name: "strace",
+        probe: &["strace", "-V"],
+        install: &[&["apt-get", "install", "-y", "strace"]],
+    },
+    External {
         name: "ip",
         probe: &["ip", "-V"],
         install: &[&["apt-get", "install", "-y", "iproute2"]],

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use testigo_client::{Client, NotDone, Value, Word};
+use testigo_client::{Connection, NotDone, Target, Value, Word};
 use tokio::time::sleep;
 
 use super::SAFE;
 use crate::confirm::confirm;
 use crate::exit::{NOT_GOOD, Outcome};
-use crate::reach::{Ended, Reach, refused_for_good};
+use crate::reach::{Ended, Reach, connection_name, refused_for_good};
 use crate::span::Span;
 
 /// How often to look whether it is done.
@@ -79,31 +79,65 @@ impl Add {
                 let is = |name| member.is_some_and(|member| flag(member, name));
                 is("voter") && is("in_view")
             };
-            wait_until(&client, self.id, self.wait, "a voter", is_in).await
+            let look = async || client.cluster_status().await;
+            wait_until(look, self.id, self.wait, "a voter", is_in).await
         })
     }
 }
 
 impl Remove {
     pub(super) fn run(self) -> Outcome {
-        self.reach.talk(async |client| {
+        self.reach.end_with(async {
+            let mut node = self.reach.open().await?;
             if !self.yes {
                 confirm(&format!("remove node {} for good", self.id))?;
             }
+            let status = node.say(&["CLUSTER", "STATUS"]).await?;
+            let target = self.others(&status)?;
             let id = self.id.to_string();
-            client.call(["CLUSTER", "REMOVE", &id]).await?;
+            let removed = node.say(&["CLUSTER", "REMOVE", &id]).await;
+            // The node itself may be gone before it can say that it is removed; the others know.
+            let unknown = match removed {
+                Err(unknown @ NotDone::Unknown(_)) => Some(unknown),
+                removed => removed.map(|_| None)?,
+            };
+            let look = async || {
+                let mut node = Connection::open(&target, &connection_name()).await?;
+                node.say(&["CLUSTER", "STATUS"]).await
+            };
             let is_out = |member: Option<&Value>| {
                 let is = |name| member.is_some_and(|member| flag(member, name));
                 !is("voter") && !is("in_view")
             };
-            wait_until(&client, self.id, self.wait, "out", is_out).await
+            let end = wait_until(look, self.id, self.wait, "out", is_out).await;
+            match (end, unknown) {
+                (Err(ended), Some(unknown)) if ended.code == NOT_GOOD => Err(unknown.into()),
+                (end, _) => end,
+            }
         })
+    }
+
+    /// Whom to ask whether it is out: it may have been the node itself that was asked, and is gone then.
+    fn others(&self, status: &Value) -> Result<Target, Ended> {
+        let members = status.field("members").and_then(Value::list);
+        let others = members.unwrap_or_default().iter();
+        let others =
+            others.filter(|member| member.field("id").and_then(Value::number) != Some(self.id));
+        let clients = others.filter_map(|member| member.field("client").and_then(Value::text));
+        let given = self.reach.resp.to_string();
+        let all: Vec<&str> = clients.chain([given.as_str()]).collect();
+        let mut target = self.reach.target()?;
+        // What the members say of themselves need not be an address here.
+        if let Ok(addresses) = all.join(",").parse() {
+            target.addresses = addresses;
+        }
+        Ok(target)
     }
 }
 
 /// Looks at the cluster until its member is as wanted.
 async fn wait_until(
-    client: &Client,
+    look: impl AsyncFn() -> Result<Value, NotDone>,
     id: u64,
     Span(wait): Span,
     what: &str,
@@ -111,13 +145,13 @@ async fn wait_until(
 ) -> Result<ExitCode, Ended> {
     let end = Instant::now() + wait;
     loop {
-        match client.cluster_status().await {
+        match look().await {
             Ok(status) if wanted(member(&status, id)) => {
                 println!("node {id} is {what}");
                 return Ok(ExitCode::SUCCESS);
             }
             Ok(_) => {}
-            // It may be the node itself that was asked, and has left.
+            // A node may be gone, or not know a majority for a moment.
             Err(NotDone::Refused(refusal)) if refusal.word == Word::Unavailable => {}
             Err(NotDone::Unknown(_)) => {}
             Err(not_done) => return Err(not_done.into()),

@@ -14,7 +14,7 @@ use crate::lab::table::Table;
 
 /// Start a flow from a model
 ///
-/// Models: pipeline, fan-out, rework, review; --list says what they are for. An existing file is
+/// Models: pipeline, router, rework, review; --list says what they are for. An existing file is
 /// never overwritten.
 ///
 /// Exit code 0: written; 2: there is no such model, or the file exists or cannot be written.

@@ -25,7 +25,7 @@ pub(super) struct Cluster {
     /// Where clients reach this node, if --resp is not what they dial
     #[arg(long, value_name = "HOST:PORT")]
     client: Option<String>,
-    /// A file with the secret that all nodes of the cluster share; this or TLS is needed beyond 127.0.0.1
+    /// A file with the secret that all nodes of the cluster share; this or TLS is needed beyond 127.0.0.1, and with users
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     /// This node's certificate for TLS between the nodes, in PEM
@@ -37,6 +37,9 @@ pub(super) struct Cluster {
     /// The authority that signs the certificates of nodes, and of nobody else
     #[arg(long, value_name = "FILE")]
     peer_tls_ca: Option<PathBuf>,
+    /// Lets anybody who reaches --peer be a node, without a secret or TLS, past all users and passwords
+    #[arg(long)]
+    peer_trust_network: bool,
     /// How long a node goes on without hearing from a majority; the same on all nodes [default: 3000]
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u64>,
@@ -54,6 +57,7 @@ impl Cluster {
             peer_tls_cert: self.peer_tls_cert.clone(),
             peer_tls_key: self.peer_tls_key.clone(),
             peer_tls_ca: self.peer_tls_ca.clone(),
+            peer_trust_network: self.peer_trust_network.then_some(true),
             lease_ms: self.lease_ms,
         }
     }

@@ -3,21 +3,30 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use testigo::node::Limits;
 use testigo_client::{Backoff, Connection, Job, NotDone, Value, Word};
-use tokio::time::sleep;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 use super::duty::{Duty, Way};
 use super::files::{self, Paths};
-use super::program::{Ended as ProgramEnded, Program, Ran, nobody_reads};
+use super::program::{Ended as ProgramEnded, GOOD_FOR, Program, Ran, nobody_reads};
 use super::progress::End;
 use super::{Harness, Stop};
 use crate::exit::{NOBODY_READS, code_of_unrunnable};
 use crate::reach::Ended;
 use crate::speech::in_shell_words;
 use crate::visible::Output;
+
+/// How often the node is asked whether it is still there while a program runs.
+const ASKED_EVERY: Duration = Duration::from_millis(2_500);
+
+/// How long it may take to answer: the program is stopped before its leash has to do so.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(4_500);
 
 /// A job, and everything that is needed to work on it.
 pub(super) struct Hand<'a> {
@@ -90,12 +99,18 @@ impl Hand<'_> {
         };
         let (end, after) = match self.run(queue, paths.as_ref()).await {
             Ok(Ran::Ended(ran)) => self.settle(queue, ran, paths.as_ref()).await,
-            Ok(Ran::Stopped(Cause::TooLong)) => self.give_back(true, "it ran too long").await,
-            Ok(Ran::Stopped(Cause::Told)) => self.give_back(false, "the harness stops").await,
-            Ok(Ran::Stopped(Cause::Lost(why))) => (
-                End::Dropped(format!("the node was lost while its program ran ({why})")),
-                After::Reconnect(why),
-            ),
+            Ok(Ran::Stopped(cause)) => match cause.flatten() {
+                Some(Cause::TooLong) => self.give_back(true, "it ran too long").await,
+                Some(Cause::Told) => self.give_back(false, "the harness stops").await,
+                Some(Cause::Lost(why)) => (
+                    End::Dropped(format!("the node was lost while its program ran ({why})")),
+                    After::Reconnect(why),
+                ),
+                None => {
+                    self.give_back(false, "the harness was stopped for too long")
+                        .await
+                }
+            },
             Err(error) => {
                 let program = self.harness.work.command[0].display();
                 let why = format!("{program} cannot run: {error}");
@@ -139,7 +154,11 @@ impl Hand<'_> {
         !self.collects() && nobody_reads()
     }
 
-    async fn run(&mut self, queue: &str, paths: Option<&Paths>) -> std::io::Result<Ran<Cause>> {
+    async fn run(
+        &mut self,
+        queue: &str,
+        paths: Option<&Paths>,
+    ) -> std::io::Result<Ran<Option<Cause>>> {
         let (harness, duty, job) = (self.harness, self.duty, &self.job);
         let work = &harness.work;
         let text = |name, text: &str| (name, OsString::from(text));
@@ -167,24 +186,23 @@ impl Hand<'_> {
             body: paths.is_none().then_some(&job.body),
             collect: self.collects(),
             grace: work.grace.0,
-            reaper: &harness.reaper,
+            leash: &harness.leash,
         };
-        let connection = &mut *self.connection;
-        program
-            .run(async {
-                let limit = async {
-                    match work.timeout {
-                        Some(limit) => sleep(limit.0).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    why = connection.lost() => Cause::Lost(why),
-                    () = limit => Cause::TooLong,
-                    () = harness.stopped(Stop::Now) => Cause::Told,
-                }
-            })
-            .await
+        let (id, over, caused) = (job.id, Notify::new(), AtomicBool::new(false));
+        let mut cause = pin!(async {
+            let cause = watch(harness, id, &mut *self.connection, &over).await;
+            caused.store(true, Ordering::Relaxed);
+            cause
+        });
+        let begun = |reins| drop(harness.running().insert(id, reins));
+        let ran = program.run(begun, &mut cause).await;
+        harness.running().remove(&id);
+        if !caused.load(Ordering::Relaxed) {
+            // An answer that is under way would be taken for that of the next question.
+            over.notify_one();
+            cause.await;
+        }
+        ran
     }
 
     async fn settle(
@@ -359,6 +377,43 @@ impl Hand<'_> {
                 let (end, _) = self.give_back(false, why.clone()).await;
                 (end, After::Reconnect(why))
             }
+        }
+    }
+}
+
+/// Waits for a cause to stop the program of a job, and asks the node now and then whether it is still there, for as long as
+/// its leash is told so. Ends without a cause when all is over.
+async fn watch(
+    harness: &Harness,
+    job: u64,
+    connection: &mut Connection,
+    over: &Notify,
+) -> Option<Cause> {
+    let mut limit = pin!(async {
+        match harness.work.timeout {
+            Some(limit) => sleep(limit.0).await,
+            None => std::future::pending().await,
+        }
+    });
+    loop {
+        tokio::select! {
+            why = connection.lost() => return Some(Cause::Lost(why)),
+            () = &mut limit => return Some(Cause::TooLong),
+            () = harness.stopped(Stop::Now) => return Some(Cause::Told),
+            () = over.notified() => return None,
+            () = sleep(ASKED_EVERY) => {}
+        }
+        let asked = Instant::now();
+        match timeout(ANSWER_PATIENCE, connection.say(&["PING"])).await {
+            Ok(Err(not_done)) if not_done.word().is_none() => {
+                return Some(Cause::Lost(in_shell_words(&not_done)));
+            }
+            Ok(_) => {
+                if let Some(reins) = harness.running().get(&job) {
+                    reins.good_until(asked + GOOD_FOR);
+                }
+            }
+            Err(_) => return Some(Cause::Lost("it does not answer".into())),
         }
     }
 }

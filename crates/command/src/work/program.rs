@@ -2,23 +2,22 @@
 //! job is not ours any more.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use testigo::node::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, ChildStdout, Command};
-use tokio::time::{sleep, timeout};
+use tokio::net::unix::pipe::Sender;
+use tokio::process::ChildStdout;
 
-use super::reaper::Reaper;
-use crate::lock::leash;
+use crate::leash::{self, Leash, OnLoss, Reins, Stopped, Terms};
 
 /// A program to run once.
 pub(super) struct Program<'a> {
@@ -29,7 +28,7 @@ pub(super) struct Program<'a> {
     /// Whether what it prints is collected; else it is printed.
     pub(super) collect: bool,
     pub(super) grace: Duration,
-    pub(super) reaper: &'a Reaper,
+    pub(super) leash: &'a Leash,
 }
 
 /// Refuses a program that is nowhere to be found, before a job is taken for it.
@@ -57,16 +56,17 @@ pub(super) fn expect(program: &OsStr) -> Result<(), crate::reach::Ended> {
     ))
 }
 
-/// How often it is looked whether all of a stopped program's processes are gone.
-const LOOKED_EVERY: Duration = Duration::from_millis(5);
+/// How long a program may run on after the last sign that its job is still ours. A node takes a job from a connection that is
+/// silent for 12 seconds, by its own clock.
+pub(super) const GOOD_FOR: Duration = Duration::from_secs(10);
 
 /// How a run ended.
 #[derive(Debug)]
 pub(super) enum Ran<C> {
     /// By itself.
     Ended(Ended),
-    /// It was stopped for this cause.
-    Stopped(C),
+    /// It was stopped for this cause; for none, if the harness had been stopped itself, or its leash was killed.
+    Stopped(Option<C>),
 }
 
 /// A run that ended by itself.
@@ -94,56 +94,52 @@ impl Ended {
 }
 
 impl Program<'_> {
-    /// Runs it to its end, or until there is a cause to stop it.
-    pub(super) async fn run<C>(self, cause: impl Future<Output = C>) -> io::Result<Ran<C>> {
-        let mut child = self.start()?;
-        let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        let _watched = self.reaper.watch(pid);
-        let send = |signal| {
-            // One that is gone already needs no signal.
-            let _ = pid.map(|pid| kill_process_group(pid, signal));
+    /// Runs it to its end, or until there is a cause to stop it. `begun` is told how to reach it.
+    pub(super) async fn run<C>(
+        self,
+        begun: impl FnOnce(Reins),
+        cause: impl Future<Output = C>,
+    ) -> io::Result<Ran<C>> {
+        // Its job is not its own any more when the harness is gone: the node gives it to another at that moment.
+        let terms = Terms {
+            on_loss: OnLoss::Term,
+            orphaned: OnLoss::Kill,
+            grace: self.grace.min(GOOD_FOR / 4),
         };
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let mut all =
-            pin!(async { tokio::join!(feed(input, self.body), drink(output), child.wait()) });
-        let cause = tokio::select! {
-            biased;
-            ((), output, status) = &mut all => return ended(output?, status?),
-            cause = cause => cause,
-        };
-        send(Signal::TERM);
-        let mut over = false;
-        let gone = async {
-            let _ = (&mut all).await;
-            over = true;
-            // What it started may take longer than itself.
-            while pid.is_some_and(|pid| test_kill_process_group(pid).is_ok()) {
-                sleep(LOOKED_EVERY).await;
-            }
-        };
-        if timeout(self.grace, gone).await.is_err() {
-            send(Signal::KILL);
-            if !over {
-                // Who has left the group may keep the pipe open; it is not waited for.
-                let _ = timeout(self.grace, &mut all).await;
-            }
-        }
-        Ok(Ran::Stopped(cause))
-    }
-
-    fn start(&self) -> io::Result<tokio::process::Child> {
-        // It dies with the harness: the node gives its job to another at that moment.
-        // The reaper is told of it before it begins: what it starts must not outlive the harness either.
-        let mut command = leash::waiting_command("kill")?;
+        let mut command = leash::command(OnLoss::Kill)?;
         command.args(&self.command);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped());
         if self.collect {
             command.stdout(Stdio::piped());
         }
+        let (input, feed) = match self.body {
+            None => (OwnedFd::from(File::open("/dev/null")?), None),
+            Some(body) => {
+                let (input, feed) = io::pipe()?;
+                let feed = Sender::from_owned_fd(feed.into())?;
+                (input.into(), Some((feed, body)))
+            }
+        };
         // A terminal's signals are for the harness, which lets what runs finish.
-        command.process_group(0);
-        Command::from(command).kill_on_drop(true).spawn()
+        let kept = (terms, Instant::now() + GOOD_FOR);
+        let mut leashed = self.leash.begin(command, input.as_fd(), true, kept)?;
+        drop(input);
+        begun(leashed.reins());
+        let output = leashed.child().stdout.take();
+        let traffic = async { tokio::join!(drink(output), fill(feed)).0 };
+        let run = leashed.run(traffic, cause, self.grace).await?;
+        match run.stopped {
+            None => {}
+            Some(Stopped::For(cause)) => return Ok(Ran::Stopped(Some(cause))),
+            Some(Stopped::Late | Stopped::Unleashed) => return Ok(Ran::Stopped(None)),
+        }
+        let status = run.status;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        Ok(Ran::Ended(Ended {
+            code,
+            output: run.traffic.unwrap_or_else(|| Ok(Vec::new()))?,
+            status,
+        }))
     }
 }
 
@@ -160,26 +156,10 @@ pub(super) fn nobody_reads() -> bool {
     known && looked[0].revents().intersects(gone)
 }
 
-fn ended<C>(output: Vec<u8>, status: ExitStatus) -> io::Result<Ran<C>> {
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(Ran::Ended(Ended {
-        code,
-        output,
-        status,
-    }))
-}
-
-/// Lets the program begin, and gives it the body, of which it need not read all.
-async fn feed(input: Option<ChildStdin>, body: Option<&[u8]>) {
-    let Some(mut input) = input else {
-        return;
-    };
-    let begin = match body {
-        Some(_) => leash::BEGIN_READING,
-        None => leash::BEGIN,
-    };
-    if input.write_all(&[begin]).await.is_ok() {
-        let _ = input.write_all(body.unwrap_or_default()).await;
+/// Gives the program the body, of which it need not read all.
+async fn fill(feed: Option<(Sender, &[u8])>) {
+    if let Some((mut feed, body)) = feed {
+        let _ = feed.write_all(body).await;
     }
 }
 

@@ -98,6 +98,33 @@ fn the_pictures_are_really_transformed() {
     assert!((8..16).any(|x| at(x, 32) > 100), "the disc has an edge");
 }
 
+/// The Python block of a document, at the port of a node that runs already.
+#[test]
+fn the_document_of_jobs_shows_a_transaction_of_redis_py_that_works() {
+    let has = ["-c", "import redis"];
+    if !installed(
+        "python3 with redis-py",
+        std::process::Command::new("python3").args(has),
+    ) {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/jobs.md")).expect("the document");
+    let block = text.split("```python\n").nth(1).expect("a block");
+    let block = block.split("```").next().expect("its end");
+    let node = Node::start();
+    let address = node.address();
+    let (_, port) = address.rsplit_once(':').expect("a port");
+    assert!(block.contains("port=7600"), "{block}");
+    let mut python = std::process::Command::new("python3");
+    python.args(["-c", &block.replace("port=7600", &format!("port={port}"))]);
+    let ended = Running::start(python).end();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("[2, 3, "), "{}", ended.stdout);
+    assert_eq!(node.json("queue show shop/orders")["held"], 0);
+    assert_eq!(node.json("queue show shop/parts")["waiting"], 2);
+}
+
 /// The shell blocks of a document, one after the other, against a node that runs already.
 #[test]
 fn the_document_of_jobs_shows_what_works() {

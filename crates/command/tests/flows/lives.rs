@@ -59,6 +59,48 @@ fn a_harness_killed_with_9_takes_what_its_programs_started_with_it() {
 }
 
 #[test]
+fn the_program_of_a_stopped_harness_ends_and_its_job_comes_back_without_a_death() {
+    let node = billing(&["o-1"]);
+    fifo(&node.file("ends"));
+    let marks = "trap 'echo ended >ends; exit 9' TERM; echo runs; until read word <gate; do :; done; echo $word";
+    let mut harness = node.begin("work f bill --once --keep", marks);
+    harness.expect("runs");
+    harness.signal(Signal::STOP);
+    // The job is the harness' for as long as it is connected; and nobody works on it any more.
+    let ended = std::fs::read_to_string(node.file("ends")).expect("the program writes");
+    assert_eq!((&ended[..], counts(&node, "f/q")), ("ended\n", (0, 1)));
+    harness.signal(Signal::CONT);
+    let ended = harness.end();
+    let told = "given back: the harness was stopped for too long";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert_eq!((counts(&node, "f/q"), deaths(&node, 1)), ((1, 0), 0));
+}
+
+#[test]
+fn the_signals_of_job_control_reach_all_programs() {
+    let node = billing(&["o-1", "o-2"]);
+    let listens = "trap 'echo stop' TSTP; trap 'echo go on; exit 0' CONT; echo runs; \
+                   until read word <gate; do :; done";
+    let mut harness = node.begin("work f bill --jobs 2 --drain", listens);
+    let expect_both = |harness: &mut Running, line| [(); 2].map(|()| harness.expect(line));
+    // `--keep` or not, a process that ends jobs prints once its program has ended.
+    for line in ["runs", "stop", "go on"] {
+        let signal = match line {
+            "stop" => Some(Signal::TSTP),
+            "go on" => Some(Signal::CONT),
+            _ => None,
+        };
+        signal.iter().for_each(|signal| harness.signal(*signal));
+        expect_both(&mut harness, line);
+        if signal == Some(Signal::TSTP) {
+            harness.until_stopped();
+        }
+    }
+    let ended = harness.end();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
 fn what_a_stopped_program_started_is_stopped_with_it() {
     let node = billing(&["o-1"]);
     let ended = node.run("work f bill --once --timeout 50ms --grace 50ms", STARTS);

@@ -63,6 +63,36 @@ fn the_python_example_runs() {
     );
 }
 
+/// It renews the lock while its command runs, and stops the command when the lock is taken away.
+#[test]
+fn the_python_example_notices_a_loss() {
+    let redis = ["-c", "import redis"];
+    if !installed("python3 with redis-py", Command::new("python3").args(redis)) {
+        return;
+    }
+    let node = Node::start();
+    let mut python = Command::new("python3");
+    python.arg(example("python/deploy.py")).arg(port(&node));
+    let work = "trap 'echo stopped; exit 9' TERM; echo works; until read line; do :; done";
+    python.args(["sh", "-c", work]);
+    let mut running = Running::start(python);
+    while running.line() != "works" {}
+    let session = node.json("session list")[0]["session"]
+        .as_u64()
+        .expect("a session");
+    assert_eq!(node.run(&format!("session end {session}"), "").code, 0);
+    running.expect("stopped");
+    let ended = running.wait();
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended
+            .stderr
+            .contains("the lock is lost: the node took it away"),
+        "{}",
+        ended.stderr
+    );
+}
+
 #[tokio::test]
 async fn the_rust_example_runs() {
     let node = Node::start();

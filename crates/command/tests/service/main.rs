@@ -6,6 +6,7 @@ mod examples;
 mod gate;
 mod group;
 mod guard;
+mod leash;
 mod lock;
 mod loss;
 mod once;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tempfile::TempDir;
 
 /// What has not come by then does not come.
@@ -208,6 +208,18 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.process);
         kill_process(pid, signal).expect("it lives");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until a signal has stopped it.
+    pub(crate) fn until_stopped(&self) {
+        let pid = Pid::from_child(&self.process);
+        let state = waitpid(Some(pid), WaitOptions::UNTRACED).expect("our child");
+        let (_, status) = state.expect("it changes");
+        assert!(status.stopped(), "{status:?}");
     }
 
     /// Closes its input and waits for its end.

@@ -112,7 +112,7 @@ fn where_connections_must_open_a_session_the_commands_do() {
         ("pool create ports --slots 2", ""),
         ("pool take ports", "echo taken"),
         ("flow apply f f.flow", ""),
-        ("job create f/q one x", ""),
+        ("job create f/q x", ""),
         ("job take f/q", ""),
         ("work f work --drain", "cat"),
         ("group send talk hello", ""),

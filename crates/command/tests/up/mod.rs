@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
+pub(crate) mod disk;
 pub(crate) mod http;
 pub(crate) mod places;
 #[path = "../../../node/tests/support/resp.rs"]

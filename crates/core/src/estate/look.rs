@@ -1,16 +1,31 @@
 //! What people and monitors see of an estate. Reading changes nothing.
 
+use std::collections::BTreeSet;
+
 use super::table::{Asked, What};
-use super::{Ask, Estate};
+use super::{Ask, Estate, Peer};
 use crate::command::{Command, Lock, Taken};
 use crate::error::Refusal;
 use crate::gate::Definition;
 use crate::local::{AWAITED_NAMED, GateView, HeldView, HoldView, SessionView, WaiterView};
 use crate::name::Name;
-use crate::ownership::{NodeId, Shard, Start};
+use crate::ownership::{Index, NodeId, Shard, Start};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 use crate::wait::Ticket;
+
+/// Shards that one entry of the log gave to this node, and that are shut until it knows everybody inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shut<'a> {
+    /// The entry.
+    pub entry: Index,
+    /// How many shards.
+    pub shards: usize,
+    /// The starts that have not reported what their sessions hold there.
+    pub missing: &'a BTreeSet<Peer>,
+    /// The sessions without a home that may hold something there.
+    pub orphans: &'a BTreeSet<SessionId>,
+}
 
 impl Estate {
     /// How a session of this home is inside a gate, wherever the gate is owned.
@@ -126,7 +141,18 @@ impl Estate {
         self.openings.is_open(shard)
     }
 
-    /// Which shards are shut and what they wait for, for people.
+    /// Which shards are shut, and what they wait for.
+    pub fn waits(&self) -> impl Iterator<Item = Shut<'_>> {
+        let waits = self.openings.waits().into_iter();
+        waits.map(|(entry, shards, missing, orphans)| Shut {
+            entry,
+            shards,
+            missing,
+            orphans,
+        })
+    }
+
+    /// The same with everything else that is under way, for whoever reads a failed run.
     pub fn shut(&self) -> String {
         let inside = self.local.session_list().into_iter();
         let inside: Vec<_> = inside

@@ -41,6 +41,7 @@ pub use arrivals::{ARRIVAL_GATES_MAX, ARRIVALS_MAX, Arrival};
 pub use broken::Broken;
 pub use frame::{Ask, BranchWord, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
+pub use look::Shut;
 pub use recall::RECALLED;
 pub use rule::{Order, Rule};
 pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};

@@ -559,7 +559,7 @@ fn what_is_broken_on_purpose_is_found() {
     for (broken, first) in [
         (Broken::AnyAnswerKeeps, 8_000),
         (Broken::FreedAtOnce, 1),
-        (Broken::Unnumbered, 1),
+        (Broken::Unnumbered, 2_000),
         (Broken::ForgottenAtOnce, 1_000),
     ] {
         let found = (first..first + 2_000).find(|seed| run(*seed, Some(broken)).is_none());

@@ -1,7 +1,7 @@
 //! What can go wrong, drawn from the seed.
 
-use testigo_engine::MemberChange;
 use testigo_engine::simulated::Fate as Flush;
+use testigo_engine::{DISK_RESERVE_BYTES, MemberChange, START_BYTES};
 use testigo_sim::Time;
 
 use super::{Event, World};
@@ -39,6 +39,29 @@ impl World {
             10 => self.remove(node),
             _ => self.flush = Time::units(self.chance.between(1, 300)),
         }
+    }
+
+    /// One disk fills up, or several, for a while: so that it is short, or takes nothing more, or refuses writes soon.
+    pub(super) fn fill_up(&mut self) {
+        let machines = self.machines.len() as u64;
+        let Some(chance) = &mut self.room else { return };
+        let next = chance.between(500, 4_000);
+        let count = chance.between(1, machines);
+        let full = (0..count).map(|_| {
+            let room = match chance.below(4) {
+                0 => chance.below(3_000),
+                1 => START_BYTES + chance.below(3_000),
+                2 => DISK_RESERVE_BYTES / 3,
+                _ => DISK_RESERVE_BYTES - 1,
+            };
+            (1 + chance.below(machines), room, chance.between(100, 4_000))
+        });
+        let full: Vec<_> = full.collect();
+        for (node, room, lasts) in full {
+            self.machine(node).disk.set_room(Some(room));
+            self.plan(lasts, Event::MakeRoom { node });
+        }
+        self.plan(next, Event::FillUp);
     }
 
     fn crash(&mut self, node: u64) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use testigo_engine::simulated::{Disk, Fate};
 use testigo_engine::{
-    Applied, ByHand, Delivery, LogThread, OpenError, Outgoing, Peer, ProposeError, Sends, Setup,
-    SnapshotError, Standing, StoredSnapshot,
+    Applied, ByHand, Delivery, DiskError, DiskRoom, LogThread, OpenError, Outgoing, Peer,
+    ProposeError, Sends, Setup, SnapshotError, Standing, StoredSnapshot,
 };
 
 use crate::monitor::{Monitor, Violation};
@@ -33,6 +33,7 @@ pub(crate) struct Running {
     sent: Arc<Mutex<Vec<Outgoing>>>,
     own: Peer,
     pub(crate) standing: Standing,
+    pub(crate) room: DiskRoom,
     delivered: u64,
     tags: u64,
     /// Frames that were damaged on the way.
@@ -114,6 +115,7 @@ impl Machine {
             sent,
             own,
             standing: Standing::default(),
+            room: DiskRoom::default(),
             delivered,
             tags: 0,
             damaged: 0,
@@ -222,6 +224,15 @@ impl Machine {
                 tag,
                 error: ProposeError::NoMember,
             } => monitor.not_taken(own, tag),
+            Delivery::Refused {
+                tag,
+                error: ProposeError::DiskFull { .. } | ProposeError::DisksFull { .. },
+            } => {
+                monitor.without_room += 1;
+                monitor.not_taken(own, tag);
+            }
+            Delivery::Stuck { unknown, .. } => monitor.stuck(own, unknown),
+            Delivery::Room(room) => running.room = room,
             Delivery::Refused { error, .. } => {
                 return Err(format!("nothing can be proposed: {error}"));
             }
@@ -229,6 +240,7 @@ impl Machine {
             Delivery::Snapshot(Err(SnapshotError::Stopped(_))) | Delivery::Stopped { .. } => {
                 return Ok(false);
             }
+            Delivery::Snapshot(Err(SnapshotError::Disk(DiskError::Full(_)))) => {}
             Delivery::Snapshot(Err(error)) => return Err(format!("no snapshot: {error}")),
             Delivery::Full { index } => return Err(format!("node {node} is full at {index}")),
             Delivery::Read { tag, index } => monitor.answered(own, tag, index)?,

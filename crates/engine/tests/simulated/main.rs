@@ -10,7 +10,7 @@ mod world;
 
 use std::panic;
 
-use testigo_engine::Specimen;
+use testigo_engine::{DISK_RESERVE_BYTES, START_BYTES, Specimen};
 use world::{Outcome, World};
 
 fn number(variable: &str) -> Option<u64> {
@@ -30,6 +30,7 @@ fn no_fault_loses_doubles_or_reorders_anything() {
         None => 0..number("TESTIGO_ROUNDS").unwrap_or(200),
     };
     let (count, mut applied, mut reads, mut refusals) = (seeds.end - seeds.start, 0, 0, 0);
+    let mut without_room = 0;
     let mut violations = Vec::new();
     for seed in seeds {
         let outcome = panic::catch_unwind(|| run(seed, None));
@@ -38,19 +39,43 @@ fn no_fault_loses_doubles_or_reorders_anything() {
         applied += outcome.applied as u64;
         reads += outcome.reads;
         refusals += outcome.refusals;
+        without_room += outcome.without_room;
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
     println!(
-        "{count} seeds: {applied} submissions applied, {reads} reads answered, {refusals} refusals"
+        "{count} seeds: {applied} submissions applied, {without_room} refused for lack of room, {reads} reads answered, \
+         {refusals} refusals"
     );
     // A world in which nothing happens would prove nothing.
     assert!(applied > 50 * count && reads > 10 * count && refusals > count);
+    assert!(count < 4 || without_room > count);
 }
 
 #[test]
 fn what_follows_a_snapshot_is_answered_and_so_is_whoever_was_allowed_in_between() {
     for seed in [968, 1_048] {
         assert_eq!(run(seed, None).violation, None, "seed {seed}");
+    }
+}
+
+/// With next to no room, with none for entries, and short of the reserve.
+const ROOMS: [u64; 3] = [700, START_BYTES - 1, DISK_RESERVE_BYTES - 1];
+
+#[test]
+fn a_leader_that_is_short_of_room_lets_another_lead_and_nobody_waits() {
+    for (seed, bytes) in (0..40).zip(ROOMS.into_iter().cycle()) {
+        let ran = World::leader_runs_short(seed, bytes, None);
+        assert_eq!(ran, Ok(()), "seed {seed}, {bytes} bytes");
+    }
+    let broken = World::leader_runs_short(1, ROOMS[1], Some(Specimen::LeadWithoutRoom));
+    let broken = broken.expect_err("it goes on leading");
+    assert!(broken.ends_with("before another leads"), "{broken}");
+}
+
+#[test]
+fn when_no_disk_has_room_everybody_is_told() {
+    for seed in 0..40 {
+        assert_eq!(World::all_run_out(seed, None), Ok(()), "seed {seed}");
     }
 }
 

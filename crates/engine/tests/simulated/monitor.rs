@@ -1,6 +1,6 @@
 //! What must hold whatever happens. The monitor sees every node from outside, all at once, as nobody in the group can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use testigo_engine::{Applied as Handed, Origin, Peer, Position, Received};
 
@@ -21,6 +21,10 @@ pub(crate) struct Monitor {
     history: Vec<Applied>,
     /// By start: tags and data of what was submitted and not refused, in order.
     submitted: BTreeMap<Peer, Vec<(u64, Vec<u8>)>>,
+    /// How many submissions were refused for lack of room.
+    pub(crate) without_room: u64,
+    /// Of these nobody hears more: by start and tag.
+    stuck: BTreeSet<(Peer, u64)>,
     /// By node and start: the last sequence in the history.
     last: BTreeMap<(u64, u64), u64>,
     leaders: BTreeMap<u64, u64>,
@@ -59,6 +63,21 @@ impl Monitor {
         submitted.retain(|(tag, _)| *tag != refused);
     }
 
+    /// Whoever submitted these was told that they wait for room.
+    pub(crate) fn stuck(&mut self, own: Peer, tags: Vec<u64>) {
+        self.stuck.extend(tags.into_iter().map(|tag| (own, tag)));
+    }
+
+    /// Start and tag of whatever was submitted, and not applied, refused, or said to wait.
+    pub(crate) fn waiting(&self) -> BTreeSet<(Peer, u64)> {
+        let all = self.submitted.iter().flat_map(|(own, submitted)| {
+            let (_, applied) = self.progress(*own);
+            let rest = submitted.iter().skip(applied as usize);
+            rest.map(|(tag, _)| (*own, *tag))
+        });
+        all.filter(|waits| !self.stuck.contains(waits)).collect()
+    }
+
     /// Of a start, how much was submitted, and how much of it is applied somewhere.
     pub(crate) fn progress(&self, own: Peer) -> (u64, u64) {
         let submitted = self.submitted.get(&own).map_or(0, Vec::len) as u64;
@@ -89,7 +108,8 @@ impl Monitor {
         let Some((tag, data)) = submitted.get(nth).filter(|(_, data)| data == &entry.data) else {
             return Err(format!("{origin} is not what was submitted"));
         };
-        if handed.tag != (peer == own).then_some(*tag) {
+        let hears = peer == own && !self.stuck.contains(&(own, *tag));
+        if handed.tag != hears.then_some(*tag) {
             return Err(format!("{origin} comes with tag {:?}", handed.tag));
         }
         debug_assert_eq!(data, &entry.data);

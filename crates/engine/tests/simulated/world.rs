@@ -2,6 +2,8 @@
 
 #[path = "faults.rs"]
 mod faults;
+#[path = "rooms.rs"]
+mod rooms;
 
 use std::collections::BTreeSet;
 
@@ -57,6 +59,12 @@ enum Event {
         from: u64,
         to: u64,
     },
+    /// A disk gets short of room.
+    FillUp,
+    /// There is room again.
+    MakeRoom {
+        node: u64,
+    },
     /// The last fault is over.
     Heal,
 }
@@ -69,6 +77,7 @@ pub(crate) struct Outcome {
     pub(crate) applied: usize,
     pub(crate) reads: u64,
     pub(crate) refusals: u64,
+    pub(crate) without_room: u64,
     pub(crate) elections: u64,
     pub(crate) violation: Option<Violation>,
 }
@@ -79,6 +88,8 @@ pub(crate) struct World {
     machines: Vec<Machine>,
     monitor: Monitor,
     chance: Generator,
+    /// For how much room there is, if disks fill up.
+    room: Option<Generator>,
     trace: Trace,
     /// Links that lose everything, one way.
     cuts: BTreeSet<(u64, u64)>,
@@ -122,6 +133,7 @@ impl World {
             flush: Time::units(chance.between(1, 30)),
             damage: 0.002,
             chance,
+            room: (seed % 4 == 3).then(|| Generator::new(!seed)),
             trace: Trace::default(),
             cuts: BTreeSet::new(),
             submissions: 0,
@@ -138,6 +150,7 @@ impl World {
             applied: self.monitor.len(),
             reads: self.monitor.reads,
             refusals: self.monitor.refusals,
+            without_room: self.monitor.without_room,
             elections: self.term,
             violation,
         }
@@ -154,6 +167,9 @@ impl World {
         self.plan(1, Event::Operate);
         // First there must be a group.
         self.plan(1_500, Event::Fault);
+        if self.room.is_some() {
+            self.plan(2_500, Event::FillUp);
+        }
         self.agenda.plan(FAULTS_UNTIL, Event::Heal);
         while let Some((now, event)) = self.agenda.pop() {
             self.happens(event)?;
@@ -287,6 +303,16 @@ impl World {
             }
             Event::Mend { from, to } => {
                 self.cuts.remove(&(from, to));
+                Ok(())
+            }
+            Event::FillUp => {
+                if !self.healed {
+                    self.fill_up();
+                }
+                Ok(())
+            }
+            Event::MakeRoom { node } => {
+                self.machine(node).disk.set_room(None);
                 Ok(())
             }
             Event::Heal => self.heal(),
@@ -469,6 +495,7 @@ impl World {
         for nth in 0..self.machines.len() {
             self.machines[nth].paused = false;
             self.machines[nth].disk.next_flush(Flush::Done);
+            self.machines[nth].disk.set_room(None);
             self.boot(nth)?;
             // What is new shows that the group works.
             self.submit(nth as u64 + 1);

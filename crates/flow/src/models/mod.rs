@@ -17,9 +17,9 @@ pub const MODELS: [Model; 4] = [
         text: include_str!("pipeline.flow"),
     },
     Model {
-        name: "fan-out",
+        name: "router",
         about: "a sorter gives each job to one of several kinds of work, and the results meet again",
-        text: include_str!("fan-out.flow"),
+        text: include_str!("router.flow"),
     },
     Model {
         name: "rework",

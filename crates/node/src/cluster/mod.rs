@@ -2,6 +2,8 @@
 
 mod moves;
 mod status;
+mod waits;
 
 pub(crate) use moves::Moves;
 pub(crate) use status::{ClusterStatus, Link, Standing, Title};
+pub(crate) use waits::{Times, Wait};

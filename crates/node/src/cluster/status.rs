@@ -20,6 +20,8 @@ pub(crate) struct Standing {
     /// Whether it is a member of a cluster; otherwise it is alone.
     pub(crate) member: bool,
     pub(crate) leader: Option<u64>,
+    /// The last leader that it heard of; the same as long as it knows one.
+    pub(crate) last_leader: Option<u64>,
     pub(crate) term: u64,
     pub(crate) voters: Vec<u64>,
     pub(crate) learners: Vec<u64>,
@@ -51,6 +53,8 @@ pub(crate) struct ClusterStatus {
     id: u64,
     start: u64,
     leader: Option<u64>,
+    /// The last leader that it heard of.
+    last_leader: Option<u64>,
     /// Whether it leads.
     leads: bool,
     term: u64,
@@ -161,6 +165,7 @@ impl ClusterStatus {
             id: standing.node.0,
             start: standing.start.0,
             leader: standing.leader,
+            last_leader: standing.last_leader,
             leads: standing.leader == Some(standing.node.0),
             term: standing.term,
             view: view.index.0,
@@ -217,6 +222,7 @@ impl ClusterStatus {
             ("id", Reply::number(self.id)),
             ("start", Reply::number(self.start)),
             ("leader", number(self.leader)),
+            ("last_leader", number(self.last_leader)),
             ("leads", Reply::flag(self.leads)),
             ("term", Reply::number(self.term)),
             ("view", Reply::number(self.view)),

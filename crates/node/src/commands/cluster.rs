@@ -7,19 +7,19 @@ use testigo_core::{Address, Matcher, NODES_MAX, Newcomer, NodeId, Refusal, Start
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::backup::{Drawn, PIECE_BYTES_MAX};
-use crate::cluster::{ClusterStatus, Title};
+use crate::cluster::{ClusterStatus, Title, Wait};
 use crate::house::{ClientId, House};
 use crate::peers::host_and_port;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-const KNOWN: &str = "STATUS, LEASE, OWNERS, ADD, REMOVE, BACKUP";
+const KNOWN: &str = "STATUS, LEASE, WAITS, OWNERS, ADD, REMOVE, BACKUP";
 
 /// Cap on names that are shown with their owners.
 const OWNERS_MAX: usize = 200;
 
 impl House {
-    /// `CLUSTER STATUS|LEASE|OWNERS|ADD|REMOVE|BACKUP …`.
+    /// `CLUSTER STATUS|LEASE|WAITS|OWNERS|ADD|REMOVE|BACKUP …`.
     pub(super) fn cluster(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("STATUS") {
             words.end()?;
@@ -37,6 +37,12 @@ impl House {
                 )),
                 left => Ok(Answered::Now(Reply::optional(left, Reply::number))),
             };
+        }
+        if words.keyword("WAITS") {
+            words.end()?;
+            self.user(id)?.check(Deed::Show, "")?;
+            let waits = self.waits().iter().map(Wait::reply).collect();
+            return Ok(Answered::Now(Reply::Array(waits)));
         }
         if words.keyword("OWNERS") {
             let pattern = words.pattern()?;

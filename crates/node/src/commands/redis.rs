@@ -35,10 +35,11 @@ const INSTEAD: &[(&[&str], &str)] = &[
 
 /// What a refusal says of a command of Redis; nothing of any other word.
 pub(super) fn instead(name: &str) -> Option<String> {
-    let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    let row = INSTEAD
-        .iter()
-        .find(|(names, _)| names.iter().any(|known| is(known)));
+    let named = |(names, _): &&(&[&str], &str)| {
+        let mut names = names.iter();
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    };
+    let row = INSTEAD.iter().find(named);
     row.map(|(_, instead)| format!("Redis has it; here use {instead} ({PAGE})"))
 }
 

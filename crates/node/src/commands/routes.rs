@@ -124,6 +124,8 @@ enum Place {
     Trace,
     /// It is a pool, of which each node has a part.
     Pool,
+    /// What waits at each node.
+    Waits,
 }
 
 struct RouteRow {
@@ -179,6 +181,7 @@ const ROUTES: &[RouteRow] = &[
     row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
     row("QUEUE", "LIST", Place::All(Merge::Rows("queues"), Effect::ReadsLog)),
     row("CLUSTER", "ADD", Place::Read),
+    row("CLUSTER", "WAITS", Place::Waits),
     row("CLUSTER", "BACKUP", Place::Read),
     row("STATE", "", Place::State),
     row("EXEC", "", Place::Exec),
@@ -291,7 +294,8 @@ impl House {
                 Route::All(merge, Effect::Reads)
             }
             // Without a majority no other node would answer, and this node's part is what matters.
-            Place::Pool if self.check_acts().is_err() => Route::Here,
+            Place::Pool | Place::Waits if self.check_acts().is_err() => Route::Here,
+            Place::Waits => Route::All(Merge::Records, Effect::Reads),
             Place::Pool => Route::All(Merge::Pool, Effect::ReadsLog),
             Place::Trace => match word(1) {
                 None => Route::All(Merge::Records, Effect::Reads),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, CommandRow, Outcome, unknown_word};
+use crate::health::{Health, Reason};
 use crate::house::{Answer, ClientId, Closing, House, there};
 use crate::http::{FlowsMaker, Part, StateMaker};
 use crate::wire::{Reply, Words, bad_arg};
@@ -94,6 +95,7 @@ impl House {
             let reply = match value {
                 Value::Number(number) => Reply::number(number),
                 Value::Text(text) => Reply::text(text),
+                Value::List(texts) => Reply::Array(texts.into_iter().map(Reply::text).collect()),
             };
             (name, reply)
         });
@@ -143,8 +145,12 @@ impl House {
         let awaited = self.local().awaited_sessions();
         let awaited: Vec<String> = awaited.iter().map(|s| s.to_string()).collect();
         let number = Value::Number;
+        let health = Health::of(self, Some(self.submissions.free_bytes()));
+        let reasons: Vec<String> = health.reasons().iter().map(Reason::to_string).collect();
         let mut rows = vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
+            ("ready", number(reasons.is_empty().into())),
+            ("reasons", Value::List(reasons)),
             ("uptime_ms", number(self.now())),
             ("start", number(self.start().0)),
             (
@@ -202,6 +208,7 @@ impl House {
 enum Value {
     Number(u64),
     Text(String),
+    List(Vec<String>),
 }
 
 /// A command as Redis clients read it: name, arity, flags, and no keys.

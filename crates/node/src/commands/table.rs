@@ -72,7 +72,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
     CommandRow { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
     CommandRow { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END|REDIRECT …", words_min: 2, run: House::client, needs: Needs::Ordinary },
-    CommandRow { name: "CLUSTER", usage: "STATUS|LEASE|OWNERS|ADD|REMOVE|BACKUP …", words_min: 2, run: House::cluster, needs: Needs::Ordinary },
+    CommandRow { name: "CLUSTER", usage: "STATUS|LEASE|WAITS|OWNERS|ADD|REMOVE|BACKUP …", words_min: 2, run: House::cluster, needs: Needs::Ordinary },
     CommandRow { name: "OWNER", usage: "[name]", words_min: 1, run: House::owner_command, needs: Needs::Ordinary },
     CommandRow { name: "ECHO", usage: "text", words_min: 2, run: House::echo, needs: Needs::Ordinary },
     CommandRow { name: "HELLO", usage: "[2|3 [AUTH user password] [SETNAME name]]", words_min: 1, run: House::hello, needs: Needs::Nothing },

@@ -180,17 +180,21 @@ impl House {
             Delivery::Snapshot(ended) => self.snapshot_ended(ended),
             Delivery::Stopped { error, unknown } => {
                 let why = format!("{error}; whether it was done shows after a restart");
-                let refusal = refuse(Word::Unknown, why);
-                for tag in unknown {
-                    if let Some(lost) = self.submissions.take(tag) {
-                        let outcome = Err(refusal.clone());
-                        self.answer(tag, lost.answers, &lost.entry.change, outcome);
-                    }
-                }
-                self.end_deletes(&refusal);
+                self.unknown(unknown, &why);
+                self.end_deletes(&refuse(Word::Unknown, why));
                 self.disk_failed(&error);
             }
             other => self.deliver_to_member(other),
+        }
+    }
+
+    /// The log will say nothing more about these submissions.
+    pub(super) fn unknown(&mut self, tags: Vec<u64>, why: &str) {
+        for tag in tags {
+            if let Some(lost) = self.submissions.take(tag) {
+                let unknown = refuse(Word::Unknown, why);
+                self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::{ClientId, Connections};
-use crate::sparing::Sparing;
+use crate::sparing::{Sparing, and_more};
 
 /// Why the node closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,12 +147,5 @@ impl Connections {
             let more = and_more(left_out);
             log::warn!("no connection could be taken: {error}{more}; they wait");
         }
-    }
-}
-
-fn and_more(left_out: u64) -> String {
-    match left_out {
-        0 => String::new(),
-        more => format!(" (and {more} more since the last such warning)"),
     }
 }

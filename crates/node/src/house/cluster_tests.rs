@@ -7,12 +7,17 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use tempfile::TempDir;
 use testigo_core::{Address, Admission, Newcomer, NodeId, Shard, Start};
-use testigo_engine::{ByHand, Delivery, Hearer, LogThread, Sends, TICK_MS};
+use testigo_engine::{
+    ByHand, Delivery, DiskError, Engine, FlushError, Hearer, LogThread, ProposeError, Sends,
+    TICK_MS,
+};
 
+use super::joining::Pause;
 use super::*;
 use crate::commands::Serves;
 use crate::config::Config;
-use crate::open;
+use crate::health::Absence;
+use crate::open::{self, Joining, TakeOverError};
 use crate::peers::ClusterConfig;
 use crate::wire::{Frame, Framer, Progress};
 
@@ -46,6 +51,8 @@ pub(super) struct World {
     pub(super) cut: BTreeSet<u64>,
     /// Nodes that may have to start anew.
     anew: BTreeSet<u64>,
+    /// A node that does nothing any more once it has worked on its log this often.
+    pub(super) stops: Option<(u64, usize)>,
 }
 
 impl World {
@@ -57,6 +64,19 @@ impl World {
             frames: Frames::default(),
             cut: BTreeSet::new(),
             anew: BTreeSet::new(),
+            stops: None,
+        }
+    }
+
+    /// Whether a node has stopped; if not, it works on its log now.
+    fn works(stops: &mut Option<(u64, usize)>, id: u64) -> bool {
+        match stops {
+            Some((stopped, 0)) => *stopped != id,
+            Some((other, left)) if *other == id => {
+                *left -= 1;
+                true
+            }
+            _ => true,
         }
     }
 
@@ -77,6 +97,34 @@ impl World {
     }
 
     pub(super) fn start(&mut self, id: u64) {
+        let opened = |config: &Config, clock, _: &mut BTreeMap<u64, Node>| {
+            let (house, engine) = open::open(config, clock)?;
+            Ok((house, engine, None))
+        };
+        self.start_with(id, opened).unwrap();
+    }
+
+    /// Starts a node that joins, or goes on joining; it asks node 1.
+    pub(super) fn start_joining(&mut self, id: u64) -> Result<Option<Newcomer>, TakeOverError> {
+        let opened = |config: &Config, clock, nodes: &mut BTreeMap<u64, Node>| {
+            let founder = &mut nodes.get_mut(&1).unwrap().house;
+            open::open_asking(config, clock, None, |_, newcomer| {
+                Ok(founder.answer_newcomer(newcomer.clone()))
+            })
+        };
+        let joining = self.start_with(id, opened)?;
+        Ok(joining.map(|joining| joining.newcomer))
+    }
+
+    fn start_with(
+        &mut self,
+        id: u64,
+        opened: impl FnOnce(
+            &Config,
+            Clock,
+            &mut BTreeMap<u64, Node>,
+        ) -> Result<(House, Engine, Option<Joining>), TakeOverError>,
+    ) -> Result<Option<Joining>, TakeOverError> {
         let dir = self
             .dirs
             .entry(id)
@@ -86,7 +134,7 @@ impl World {
         cluster.join = (id > 1).then(|| "127.0.0.1:7001".into());
         config.cluster = Some(cluster);
         let clock = Clock::Hand(Arc::clone(&self.now));
-        let (mut house, engine) = open::open(&config, clock).unwrap();
+        let (mut house, engine, joining) = opened(&config, clock, &mut self.nodes)?;
         let deliveries: Arc<Mutex<Vec<Delivery>>> = Arc::default();
         let own = Arc::clone(&deliveries);
         let carrier = Carrier {
@@ -104,6 +152,12 @@ impl World {
             deliveries,
         };
         self.nodes.insert(id, node);
+        Ok(joining)
+    }
+
+    /// Its directory is lost.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.dirs.remove(&id);
     }
 
     /// Like `kill -9`.
@@ -112,6 +166,13 @@ impl World {
         // The lock on the log's directory goes with its engine.
         drop(node);
         self.frames.lock().unwrap().clear();
+    }
+
+    /// Kills it, and waits until its next start acts.
+    fn start_again(&mut self, id: u64) {
+        self.kill(id);
+        self.start(id);
+        self.until(10_000, |world| world.house(id).acts());
     }
 
     pub(super) fn join(&mut self, id: u64) {
@@ -139,6 +200,9 @@ impl World {
         for _ in 0..2_000 {
             let mut busy = false;
             for (id, node) in &mut self.nodes {
+                if !World::works(&mut self.stops, *id) {
+                    continue;
+                }
                 node.house.begin_turn();
                 let deliveries = std::mem::take(&mut *node.deliveries.lock().unwrap());
                 busy |= !deliveries.is_empty();
@@ -164,6 +228,7 @@ impl World {
                 if let Some(node) = self.nodes.get(&to)
                     && !self.cut.contains(&from)
                     && !self.cut.contains(&to)
+                    && World::works(&mut self.stops, to)
                 {
                     node.hearer.hear(from, frame);
                     node.hand.turn();
@@ -179,7 +244,10 @@ impl World {
     pub(super) fn pass(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(TICK_MS) {
             self.now.fetch_add(TICK_MS, Ordering::Relaxed);
-            for node in self.nodes.values_mut() {
+            for (id, node) in &mut self.nodes {
+                if !World::works(&mut self.stops, *id) {
+                    continue;
+                }
                 node.hand.tick();
                 node.hand.turn();
                 node.house.begin_turn();
@@ -445,10 +513,72 @@ fn a_node_that_was_cut_off_for_long_must_start_anew() {
     world.cut.clear();
     world.anew.insert(2);
     world.until(5_000, |world| world.house(2).must_start_anew().is_some());
+    world.start_again(2);
+    assert_eq!(world.house(2).start(), Start(2));
+}
+
+#[test]
+fn a_node_that_crashed_says_that_it_waits_to_be_let_in() {
+    let mut world = World::of(3);
+    for _ in 0..2 {
+        world.kill(2);
+        world.start(2);
+        world.until(10_000, |world| {
+            let waits = Absence::of(world.house(2)).and_then(Absence::waits_for);
+            let waits = waits.unwrap_or_default();
+            waits.contains("after 1, 2, 4 … 60 s")
+        });
+        world.until(10_000, |world| world.house(2).acts());
+    }
     world.kill(2);
     world.start(2);
-    world.until(10_000, |world| world.house(2).acts());
+    let told = |world: &mut World| world.house(2).member().unwrap().pause == Pause::Told;
+    world.until(10_000, told);
+    world.until(20_000, |world| world.house(2).acts());
+    assert_eq!(world.house(2).member().unwrap().pause, Pause::None);
+}
+
+#[test]
+fn a_member_whose_disk_is_full_goes_on_with_its_next_start() {
+    let mut world = World::of(3);
+    let client = world.client(2);
+    world.begin(2, client, "DECIDE d mine");
+    let unknown = world.house(2).submissions.tags();
+    assert_eq!(unknown.len(), 1);
+    let error = FlushError(DiskError::Full("there is no room".into()));
+    world.house(2).deliver(Delivery::Stopped { error, unknown });
+    let heard = world.hear(2, client);
+    assert!(heard.starts_with("-UNKNOWN "), "{heard}");
+    let house = world.house(2);
+    assert!(house.must_start_anew().is_some() && !house.is_stopping());
+    assert!(!house.acts(), "its clients are sent away");
+    world.anew.insert(2);
+    world.start_again(2);
     assert_eq!(world.house(2).start(), Start(2));
+}
+
+#[test]
+fn what_waits_for_room_at_other_nodes_is_answered() {
+    let mut world = World::of(3);
+    let client = world.client(2);
+    world.begin(2, client, "DECIDE d mine");
+    let unknown = world.house(2).submissions.tags();
+    let error = ProposeError::DisksFull {
+        node: 3,
+        free_bytes: 5,
+    };
+    let stuck = Delivery::Stuck { unknown, error };
+    world.house(2).deliver(stuck);
+    let heard = world.hear(2, client);
+    assert!(
+        heard.starts_with("-UNKNOWN ") && heard.contains("node 3"),
+        "{heard}"
+    );
+    // There was room after all.
+    world.settle();
+    let other = world.client(1);
+    let decided = world.say(1, other, "DECIDE d another");
+    assert!(decided.contains("mine"), "{decided}");
 }
 
 #[test]

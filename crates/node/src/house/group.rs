@@ -1,8 +1,7 @@
 //! Pools that a process group shares: receives what the group says, writes to disk what must be kept before anything that
 //! follows from it is told, and answers those who created or deleted a pool.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use testigo_core::{Name, Refusal, Word};
 
 use super::House;
 use super::client::ClientId;
+use crate::kept;
 use crate::wire::{Reply, refuse};
 
 /// Tags of creations and deletions are above those of the log.
@@ -41,32 +41,6 @@ fn group_file(data: &Path) -> PathBuf {
     data.join("corosync-pools.json")
 }
 
-/// What was kept; empty if there is no such file.
-fn kept_pools(file: &Path) -> io::Result<Kept> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        let why = format!("{} cannot be read: {error}", file.display());
-        io::Error::new(io::ErrorKind::InvalidData, why)
-    };
-    match std::fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-        Err(error) => Err(wrong(&error)),
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
-    }
-}
-
-fn keep(file: &Path, kept: &Kept) -> io::Result<()> {
-    let bytes = serde_json::to_vec_pretty(kept)?;
-    let new = file.with_extension("new");
-    let mut written = File::create(&new)?;
-    written.write_all(&bytes)?;
-    written.sync_data()?;
-    std::fs::rename(&new, file)?;
-    match file.parent() {
-        Some(directory) => File::open(directory)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
 impl House {
     /// From now on a process group of these nodes shares the pools.
     pub(crate) fn share_pools(
@@ -81,7 +55,7 @@ impl House {
             return Err(io::Error::other(why));
         }
         let file = group_file(data);
-        let kept = kept_pools(&file)?;
+        let kept: Kept = kept::read(&file)?.unwrap_or_default();
         let group = PoolGroup::new(own, nodes.to_vec(), kept, &mut self.services.desk);
         self.services.group = Some(Box::new(group));
         self.wire_to_group = Some(GroupWire {
@@ -135,7 +109,7 @@ impl House {
         };
         let out = group.take_out();
         if out.keep
-            && let Err(error) = keep(&wire.file, group.kept())
+            && let Err(error) = kept::keep(&wire.file, group.kept())
         {
             // The others were promised that this is on disk.
             panic!("{}: {error}", wire.file.display());

@@ -34,6 +34,8 @@ mod everywhere_tests;
 mod group;
 mod jobs;
 mod joining;
+#[cfg(test)]
+mod joining_tests;
 mod later;
 mod letters;
 mod member;
@@ -73,6 +75,8 @@ mod visits;
 #[cfg(test)]
 mod visits_tests;
 #[cfg(test)]
+mod waits_tests;
+#[cfg(test)]
 mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};
@@ -91,7 +95,8 @@ pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{fence_reply, mode_words};
 pub(crate) use group::Multicast;
 pub(crate) use jobs::{Presented, checked_body};
-use member::Member;
+pub(crate) use joining::RETURNS;
+pub(crate) use member::Member;
 pub(crate) use owners::SeenSessions;
 pub(crate) use pools::taken_slots_reply;
 pub(crate) use present::there;
@@ -224,6 +229,8 @@ pub(crate) struct Membership {
     pub(crate) address: Address,
     /// How far the engine's log is applied.
     pub(crate) delivered: u64,
+    /// Whether it asks to be let in.
+    pub(crate) joins: bool,
 }
 
 /// What a house is made of at the start.
@@ -264,7 +271,7 @@ impl House {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
         let services = Services::new(now, own, half, replicated, limits);
-        let member = member.map(|member| Box::new(Member::new(own, member, &services)));
+        let member = member.map(|member| Box::new(Member::new(now, own, member, &services)));
         let receipts = services.replicated().receipt_key().map(Receipts::new);
         House {
             own,

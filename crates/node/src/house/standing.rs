@@ -3,7 +3,7 @@
 use testigo_core::{Change, Ownership, Shard};
 
 use super::{Entry, House};
-use crate::cluster::{Moves, Standing};
+use crate::cluster::{Moves, Standing, Wait};
 
 impl House {
     /// What the node knows of its group beyond what the log says.
@@ -21,6 +21,7 @@ impl House {
         Standing {
             member: true,
             leader: standing.leader,
+            last_leader: member.last_leader(),
             term: standing.term,
             voters: standing.members.voters.clone(),
             learners: standing.members.learners.clone(),
@@ -54,11 +55,23 @@ impl House {
         if let Some(before) = before {
             let now = self.services.replicated().ownership();
             self.moves.note(entry.at, &entry.change, &before, now);
+            if let (Some(member), Some(estate)) = (&mut self.member, self.services.estate()) {
+                let replicated = self.services.replicated();
+                member.times.follow(self.now, replicated, estate);
+            }
         }
     }
 
     /// How ownership has moved since this node started.
     pub(crate) fn moves(&self) -> &Moves {
         &self.moves
+    }
+
+    /// What waits here for other members, or for sessions without a home.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        let waits = self.member().zip(self.services.estate());
+        waits.map_or_else(Vec::new, |(member, estate)| {
+            member.times.waits(self.now, self.replicated(), estate)
+        })
     }
 }

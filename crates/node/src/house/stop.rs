@@ -34,14 +34,24 @@ impl House {
     }
 
     /// Nothing can be committed any more, not even the end of a session whose holder has died: its locks would be stuck as
-    /// long as the node went on. So the node ends.
+    /// long as the node went on. So the node ends. A member that only lacks room leaves the rest to the others, and begins
+    /// its next start when there is room.
     pub(super) fn disk_failed(&mut self, error: &FlushError) {
-        if self.submissions.fail(error) {
-            log::error!("{error}; the node ends");
+        let waits = self.member.is_some() && error.0.is_full();
+        if self.submissions.fail(error, waits) {
             // The others may let somebody in only when its lease is over: a client that loses its connection here may still
             // believe that it is inside.
             self.act_no_more();
-            self.begin_stop();
+            match waits {
+                true => {
+                    log::error!("{error}; the node goes on when there is room");
+                    self.start_anew("the disk was full");
+                }
+                false => {
+                    log::error!("{error}; the node ends");
+                    self.begin_stop();
+                }
+            }
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Name, Refusal, Word};
 use testigo_engine::{
-    DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, FlushError, LogSize, LogThread, MemberChange, Peer,
-    ProposeError, SubmitError,
+    DISK_RESERVE_BYTES, DiskRoom, ENTRY_BYTES_MAX, FlushError, LogSize, LogThread, MemberChange,
+    Peer, ProposeError, Room, SubmitError,
 };
 
 use super::answers::Answers;
@@ -45,8 +45,12 @@ pub(crate) struct Submissions {
     size: LogSize,
     /// The free space on the disk when something was last written, or refused for lack of space.
     free_bytes: u64,
+    /// How much room was last said to be there, and whether it was said that another node leads for lack of it.
+    room: (Room, bool),
     /// Why the log writes nothing any more.
     failed: Option<String>,
+    /// Whether it will when there is room.
+    waits: bool,
     /// Who is told about that.
     watchers: Vec<Arc<Completion<String>>>,
 }
@@ -74,7 +78,9 @@ impl Submissions {
             own_after: 0,
             size,
             free_bytes: u64::MAX,
+            room: (Room::Enough, false),
             failed: None,
+            waits: false,
             watchers: Vec::new(),
         }
     }
@@ -169,7 +175,11 @@ impl Submissions {
 
     fn no_log(&self) -> Refusal {
         let why = self.failed.as_deref().unwrap_or("the log is closed");
-        refuse(Word::Unavailable, format!("{why}; the node is ending"))
+        let then = match self.waits {
+            true => "the node goes on when there is room",
+            false => "the node is ending",
+        };
+        refuse(Word::Unavailable, format!("{why}; {then}"))
     }
 
     /// Sends a payload to a start of another node.
@@ -311,6 +321,34 @@ impl Submissions {
         self.free_bytes = free_bytes;
     }
 
+    /// A member's disk has more or less room than before: says so once.
+    pub(super) fn has_room(&mut self, room: DiskRoom) {
+        let DiskRoom {
+            room,
+            free_bytes,
+            handed_to,
+        } = room;
+        self.free_bytes = free_bytes;
+        let (before, handed) = self.room;
+        self.room = (room, handed && room != Room::Enough);
+        match handed_to.filter(|_| !handed) {
+            Some(node) => {
+                log::warn!(
+                    "the disk is nearly full: {free_bytes} bytes are free; this node lets node {node} lead, which has room"
+                );
+                self.room.1 = true;
+            }
+            None if room == before => {}
+            None => match room {
+                Room::Enough => log::info!("the disk has room again: {free_bytes} bytes are free"),
+                Room::Short => log::warn!("the disk is nearly full: {free_bytes} bytes are free"),
+                Room::None => log::warn!(
+                    "the disk is full: {free_bytes} bytes are free; this node takes nothing from its leader until there is room"
+                ),
+            },
+        }
+    }
+
     /// Everything in the log is now in a snapshot.
     pub(super) fn merged(&mut self) {
         self.size = LogSize::default();
@@ -326,17 +364,26 @@ impl Submissions {
         self.failed.clone().or_else(full)
     }
 
+    /// The free space as measured last.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.free_bytes
+    }
+
     /// Why the log writes nothing any more, if so.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Notes that the disk has failed, and tells those who watch. False if it was known.
-    pub(super) fn fail(&mut self, error: &FlushError) -> bool {
+    /// Notes that the disk has failed, and tells those who watch, unless the node only waits for room. False if it was known.
+    pub(super) fn fail(&mut self, error: &FlushError, waits: bool) -> bool {
         if self.failed.is_some() {
             return false;
         }
         self.failed = Some(error.to_string());
+        self.waits = waits;
+        if waits {
+            return true;
+        }
         for watcher in self.watchers.drain(..) {
             watcher.give(error.to_string());
         }
@@ -346,8 +393,8 @@ impl Submissions {
     /// Tells a caller in this process when the disk has failed.
     pub(crate) fn watch(&mut self, watcher: Arc<Completion<String>>) {
         match &self.failed {
-            Some(why) => watcher.give(why.clone()),
-            None => self.watchers.push(watcher),
+            Some(why) if !self.waits => watcher.give(why.clone()),
+            _ => self.watchers.push(watcher),
         }
     }
 }

@@ -11,6 +11,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::health::{Health, Reason};
+
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
@@ -97,6 +99,24 @@ pub(super) fn metrics(body: String) -> Response {
     of(StatusCode::OK, METRICS, body)
 }
 
+/// Whether the node is ready, and why not: a line per reason, or JSON.
+pub(super) fn health(health: &Health, as_json: bool) -> Response {
+    let (reasons, notes) = (health.reasons(), health.notes());
+    let status = match reasons.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    if as_json {
+        let ready = reasons.is_empty();
+        let said = json!({ "ready": ready, "reasons": reasons, "notes": notes });
+        return of(status, JSON, said.to_string() + "\n");
+    }
+    let ok = reasons.is_empty().then(|| "ok".to_owned());
+    let reasons = reasons.iter().chain(&notes).map(Reason::to_string);
+    let lines: Vec<String> = ok.into_iter().chain(reasons).collect();
+    text(status, lines.join("\n"))
+}
+
 pub(super) fn json_of(value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
         Ok(text) => json_text(text),
@@ -132,6 +152,22 @@ pub(super) fn unauthorized() -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_not_ready_is_unavailable_and_one_that_only_notes_something_is_not() {
+        let mut health = Health {
+            awaited: 1,
+            ..Health::default()
+        };
+        for as_json in [false, true] {
+            assert_eq!(super::health(&health, as_json).status(), StatusCode::OK);
+        }
+        health.stopping = true;
+        for as_json in [false, true] {
+            let status = super::health(&health, as_json).status();
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
 
     #[test]
     fn every_file_of_the_console_is_served() {

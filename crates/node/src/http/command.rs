@@ -53,7 +53,7 @@ pub(super) async fn command(Posted { door, user, body }: Posted) -> Response {
     if let Err(why) = is_taken(&words) {
         return refused(StatusCode::BAD_REQUEST, "BADARG", &why);
     }
-    match ask(&door.shared, &user, &words).await {
+    match ask(&door.open().shared, &user, &words).await {
         Asked::Answered(answer) => json_of(&json!({ "answer": answer })),
         Asked::Refused(line) => {
             let (code, message) = line.split_once(' ').unwrap_or((&line, ""));

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -34,8 +34,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The configuration of the front door.
 #[derive(Debug)]
 pub(crate) struct DoorConfig {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) users: Arc<Users>,
     /// TLS, and the time for its handshake.
     pub(crate) tls: Option<(Arc<Tls>, Duration)>,
     pub(crate) limits: HttpLimits,
@@ -48,7 +46,7 @@ pub(crate) struct DoorConfig {
 /// The listening front door. Dropping it closes it.
 #[derive(Debug)]
 pub(crate) struct HttpDoor {
-    address: SocketAddr,
+    door: Arc<Door>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -56,8 +54,8 @@ pub(crate) struct HttpDoor {
 /// What all requests share.
 #[derive(Debug)]
 pub(super) struct Door {
-    pub(super) shared: Arc<Shared>,
-    pub(super) users: Arc<Users>,
+    /// Set once there is a house; until then only the health is answered.
+    open: OnceLock<Open>,
     pub(super) limits: Arc<HttpLimits>,
     pub(super) address: SocketAddr,
     pub(super) data: PathBuf,
@@ -71,8 +69,28 @@ pub(super) struct Door {
     pub(super) stop: watch::Receiver<bool>,
 }
 
+/// What requests are about.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) shared: Arc<Shared>,
+    pub(super) users: Arc<Users>,
+}
+
+impl Door {
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get().is_some()
+    }
+
+    /// For requests that the guard has let in.
+    pub(super) fn open(&self) -> &Open {
+        let open = self.open.get();
+        open.expect("the guard turns requests away until the door is open")
+    }
+}
+
 impl HttpDoor {
-    pub(crate) fn open(listener: TcpListener, config: DoorConfig) -> io::Result<HttpDoor> {
+    /// Listens, and answers that the node starts.
+    pub(crate) fn listen(listener: TcpListener, config: DoorConfig) -> io::Result<HttpDoor> {
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_current_thread()
@@ -88,8 +106,7 @@ impl HttpDoor {
         let (stop, stopped) = watch::channel(false);
         let limits = Arc::new(config.limits);
         let door = Arc::new(Door {
-            shared: config.shared,
-            users: config.users,
+            open: OnceLock::new(),
             address,
             data: config.data,
             member: config.member,
@@ -101,18 +118,25 @@ impl HttpDoor {
             stop: stopped,
             limits,
         });
+        let own = Arc::clone(&door);
         let thread = std::thread::Builder::new()
             .name("http".into())
-            .spawn(move || run(runtime, &listener, &door, config.tls))?;
+            .spawn(move || run(runtime, &listener, &own, config.tls))?;
         Ok(HttpDoor {
-            address,
+            door,
             stop,
             thread: Some(thread),
         })
     }
 
+    /// From now on requests are answered.
+    pub(crate) fn open(&self, shared: &Arc<Shared>, users: &Arc<Users>) {
+        let (shared, users) = (Arc::clone(shared), Arc::clone(users));
+        let _ = self.door.open.set(Open { shared, users });
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.door.address
     }
 }
 

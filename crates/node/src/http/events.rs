@@ -96,7 +96,7 @@ async fn tell(
         };
         let Ok(room) = room else { return };
         // A reload may change what the user sees, or remove the user.
-        let Some(user) = door.users.current(&user) else {
+        let Some(user) = door.open().users.current(&user) else {
             return;
         };
         let events = tokio::select! {

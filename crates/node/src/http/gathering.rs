@@ -62,7 +62,7 @@ async fn seen<T: Send + 'static>(
         return told.map(Seen::Everywhere);
     }
     let (door, user) = (Arc::clone(door), Arc::clone(user));
-    match apart(move || here(&door.shared, &user)).await? {
+    match apart(move || here(&door.open().shared, &user)).await? {
         Some(seen) => Ok(Seen::Here(Box::new(seen))),
         None => Err(unavailable("the node is stopping, or has too much to do")),
     }
@@ -76,12 +76,12 @@ async fn everywhere(
 ) -> Result<String, Response> {
     let mut words = vec![Said::from("STALE"), "STATE".into(), pattern.into()];
     words.extend(part.word().map(Said::from));
-    let mut asked = ask(&door.shared, user, &words[1..]).await;
+    let mut asked = ask(&door.open().shared, user, &words[1..]).await;
     if let Asked::Refused(why) = &asked
         && why.starts_with("UNAVAILABLE ")
     {
         // Without a majority: this node's own books, which name all others as missing.
-        asked = ask(&door.shared, user, &words).await;
+        asked = ask(&door.open().shared, user, &words).await;
     }
     match asked {
         Asked::Answered(Value::String(state)) => Ok(state),

@@ -15,11 +15,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use base64::prelude::{BASE64_STANDARD, Engine};
 
-use super::answer::{add_policy, text, unauthorized};
+use super::answer::{self, add_policy, text, unauthorized};
 use super::connection::connection_of;
 use super::door::{Door, apart};
+use crate::health::Health;
 use crate::house::House;
 use crate::users::{Found, Origin, User};
+
+/// What is answered as soon as the node listens.
+pub(super) const HEALTH: [&str; 2] = ["/livez", "/healthz"];
 
 /// Around every request: lets it on if it cannot be misread, and adds the policy headers to every answer.
 pub(super) async fn around(
@@ -30,6 +34,10 @@ pub(super) async fn around(
     let connection = connection_of(&request);
     connection.request_begins();
     let mut response = match unclear(&request) {
+        None if !door.is_open() && !HEALTH.contains(&request.uri().path()) => {
+            let starts = answer::health(&Health::starting(), false);
+            turn_away(&door, request, starts).await
+        }
         None => next.run(request).await,
         Some(refusal) => {
             let mut refusal = turn_away(&door, request, refusal).await;
@@ -141,7 +149,7 @@ pub(super) fn text_of(headers: &HeaderMap, name: HeaderName) -> &str {
 
 /// The user of a request, or the answer that refuses it.
 async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc<User>, Response> {
-    if let Some(anybody) = door.users.anybody() {
+    if let Some(anybody) = door.open().users.anybody() {
         // Without users the front door is only for this machine: a foreign page must not reach it by a name of its own that
         // resolves here.
         return match names_this_machine(text_of(headers, HOST), door.address) {
@@ -156,13 +164,13 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc
         return Err(unauthorized());
     };
     // A browser asks for a name even if there is only a password.
-    let name = match door.users.only_default() {
+    let name = match door.open().users.only_default() {
         true => User::DEFAULT.to_owned(),
         false => name,
     };
     // Both front doors slow guesses together.
     while until(door, |house| house.password_due(from, &name)).await {}
-    let found = match door.users.find(&name, &password) {
+    let found = match door.open().users.find(&name, &password) {
         Found::User(user) => Some(user),
         Found::Wrong => None,
         Found::Unsure => work(door, name.clone(), password).await?,
@@ -174,7 +182,7 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc
 
 /// Sleeps until a time on the house's clock; says whether it was in the future.
 async fn until(door: &Door, time: impl FnOnce(&mut House) -> u64) -> bool {
-    let left = door.shared.enter(|house| {
+    let left = door.open().shared.enter(|house| {
         let time = time(house);
         time.saturating_sub(house.now())
     });
@@ -189,7 +197,7 @@ async fn work(
     password: String,
 ) -> Result<Option<Arc<User>>, Response> {
     let _turn = door.hashing.acquire().await;
-    let users = Arc::clone(&door.users);
+    let users = Arc::clone(&door.open().users);
     apart(move || users.work(&name, &password)).await
 }
 

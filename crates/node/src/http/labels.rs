@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::cluster::Wait;
 use crate::house::House;
 
 /// The metrics of a cluster; empty if the node is not a member of one.
@@ -17,6 +18,8 @@ pub(super) fn cluster_metrics(house: &House) -> String {
     let own = replicated.ownership().runs();
     let own = own.filter(|(_, title)| title.owner == standing.node);
     let own: usize = own.map(|(shards, _)| shards.len()).sum();
+    let waits = house.waits();
+    let longest = |of: fn(&Wait) -> u64| waits.iter().map(of).max().unwrap_or(0);
     for (name, kind, help, value) in [
         (
             "leads",
@@ -56,6 +59,36 @@ pub(super) fn cluster_metrics(house: &House) -> String {
             orphans.count() as u64,
         ),
         (
+            "shut_shards",
+            "gauge",
+            "Shards that this node owns and does not open yet, because others may be inside.",
+            waits.iter().map(|wait| wait.shards as u64).sum(),
+        ),
+        (
+            "shut_seconds",
+            "gauge",
+            "For how long some of them have been shut.",
+            longest(|wait| wait.waits_ms),
+        ),
+        (
+            "awaited_members",
+            "gauge",
+            "Members that have not reported what their sessions hold there.",
+            longest(|wait| wait.members.len() as u64),
+        ),
+        (
+            "awaited_orphans",
+            "gauge",
+            "Sessions whose home is lost that may hold something there.",
+            longest(|wait| wait.orphans as u64),
+        ),
+        (
+            "awaited_seconds",
+            "gauge",
+            "How long these sessions may still be awaited.",
+            longest(|wait| wait.left_ms.unwrap_or(0)),
+        ),
+        (
             "applied_index",
             "gauge",
             "How far the log was applied here.",
@@ -69,7 +102,7 @@ pub(super) fn cluster_metrics(house: &House) -> String {
         ),
     ] {
         let value = match name {
-            "lease_seconds" => value as f64 / 1000.0,
+            seconds if seconds.ends_with("_seconds") => value as f64 / 1000.0,
             _ => value as f64,
         };
         let _ = writeln!(

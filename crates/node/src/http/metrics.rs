@@ -5,8 +5,8 @@ use std::fmt::Write;
 use testigo_core::Counts;
 
 use super::door::Door;
-use super::health::Health;
 use super::pool_metrics::pool_metrics;
+use crate::health::Health;
 use crate::house::{Closing, House};
 use crate::users::{Deed, User};
 
@@ -49,8 +49,8 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     for (name, help, is) in [
         (
             "healthy",
-            "1 while changes are committed and locks granted, as /healthz says.",
-            health.is_able(),
+            "1 while the node is ready: changes are committed and locks granted, as /healthz says.",
+            health.is_ready(),
         ),
         (
             "recovering",

@@ -14,7 +14,6 @@ mod events;
 mod flows;
 mod gathering;
 mod guard;
-mod health;
 mod idle;
 mod labels;
 mod limits;

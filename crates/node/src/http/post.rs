@@ -69,7 +69,7 @@ type Work = fn(&Arc<Shared>, &Arc<User>, &[u8]) -> Response;
 
 /// Does something with a body, on another thread so that quick answers need not wait.
 pub(super) async fn work_on(Posted { door, user, body }: Posted, work: Work) -> Response {
-    let done = apart(move || work(&door.shared, &user, &body)).await;
+    let done = apart(move || work(&door.open().shared, &user, &body)).await;
     done.unwrap_or_else(|broken| broken)
 }
 

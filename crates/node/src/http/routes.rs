@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{StatusCode, Uri};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -19,12 +19,12 @@ use super::door::{Door, apart};
 use super::drawing::{draw, planned, write};
 use super::events::stream;
 use super::gathering::{Seen, look, look_at_flows};
-use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
-use super::health::Health;
+use super::guard::{HEALTH, around, no_room, text_of, turn_away, user_of, with_room, with_user};
 use super::labels::{cluster_metrics, labelled};
 use super::metrics::{door_metrics, metrics};
 use super::post::{Posted, work_on};
 use super::state::Part;
+use crate::health::Health;
 use crate::users::{Deed, User};
 
 type At = State<Arc<Door>>;
@@ -53,21 +53,30 @@ pub(super) fn routes(door: Arc<Door>) -> Router {
         .fallback(nothing_there)
         .method_not_allowed_fallback(not_that_way)
         .layer(from_fn_with_state(Arc::clone(&door), with_user));
-    // Anybody may ask for the health.
+    // Anybody may ask for the health, and nothing that keeps the node from its work makes it less alive.
+    let [livez, healthz] = HEALTH;
     guarded
-        .route("/healthz", get(health))
+        .route(livez, get(async || text(StatusCode::OK, "ok")))
+        .route(healthz, get(health))
         .method_not_allowed_fallback(not_that_way)
         .layer(from_fn_with_state(Arc::clone(&door), around))
         .with_state(door)
 }
 
-async fn health(State(door): At) -> Response {
+async fn health(State(door): At, headers: HeaderMap) -> Response {
+    let json = text_of(&headers, ACCEPT).contains("application/json");
     let health = apart(move || {
         let free_bytes = Health::look_at(&door.data);
-        door.shared.enter(|house| Health::of(house, free_bytes))
+        match door.is_open() {
+            true => door
+                .open()
+                .shared
+                .enter(|house| Health::of(house, free_bytes)),
+            false => Health::starting(),
+        }
     });
     match health.await {
-        Ok(health) => health.answer(),
+        Ok(health) => answer::health(&health, json),
         Err(broken) => broken,
     }
 }
@@ -75,7 +84,7 @@ async fn health(State(door): At) -> Response {
 async fn the_metrics(State(door): At, Extension(user): By) -> Response {
     let text = apart(move || {
         let free_bytes = Health::look_at(&door.data);
-        let (text, member) = door.shared.enter(|house| {
+        let (text, member) = door.open().shared.enter(|house| {
             let health = Health::of(house, free_bytes);
             let text = metrics(house, &user, &health) + &cluster_metrics(house);
             let standing = house.standing();

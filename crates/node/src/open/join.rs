@@ -1,18 +1,25 @@
 //! Before a newcomer's directory is taken over: asks a member whether the newcomer's number is free and which starts the
 //! number has had, and learns the addresses of the others.
 
+use std::fmt::Display;
 use std::net::TcpListener;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use testigo_core::{Address, Newcomer, NodeId, Replicated, Start};
 use testigo_engine::Found;
 
 use super::{TakeOverError, seed};
+use crate::kept;
 use crate::peers::{ClusterConfig, Identity, JoinAnswer, Welcome, ask_to_join, sought};
 
 /// The time between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// The file with which a directory remembers that it is a newcomer's.
+const FILE: &str = "joining.json";
 
 /// A newcomer that a member has welcomed.
 #[derive(Clone, Debug)]
@@ -21,43 +28,80 @@ pub(crate) struct Joining {
     pub(crate) welcome: Welcome,
 }
 
+/// What a newcomer asks with. It is on disk before it asks, because the members remember it: a start after a crash asks with
+/// the same, and is not taken for another directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Asked {
+    start: u32,
+    token: u64,
+}
+
+/// Asks the member at an address.
+pub(super) fn over_the_network(
+    cluster: &ClusterConfig,
+) -> Result<impl FnMut(&str, &Newcomer) -> Result<JoinAnswer, String> + use<>, TakeOverError> {
+    let identity = Identity::new(cluster, 0)?;
+    Ok(move |at: &str, newcomer: &Newcomer| ask_to_join(&identity, at, newcomer))
+}
+
 /// Asks until a member has answered. `None` if the directory is a member's already.
 pub(super) fn join(
-    cluster: &ClusterConfig,
+    (cluster, data): (&ClusterConfig, &Path),
     address: &Address,
     found: &mut Found,
     replicated: &Replicated,
+    mut ask: impl FnMut(&str, &Newcomer) -> Result<JoinAnswer, String>,
 ) -> Result<Option<Joining>, TakeOverError> {
-    if replicated.cluster().id().is_some() {
+    let file = data.join(FILE);
+    let not_kept = |error: &dyn Display| TakeOverError::NotLogged(error.to_string());
+    let kept: Option<Asked> = kept::read(&file).map_err(|error| not_kept(&error))?;
+    let own = NodeId(cluster.id);
+    let known = replicated.cluster();
+    let let_in = kept.is_none_or(|asked| known.last_start(own) >= Start(asked.start.into()));
+    if known.id().is_some() && let_in {
+        if kept.is_some() {
+            // If it stays, the next start removes it.
+            let _ = std::fs::remove_file(&file);
+        }
         return Ok(None);
     }
     let is_new = found.members().iter().next().is_none();
+    let is_alone = found.members().iter().all(|node| node == own.0);
+    let founds = kept.is_none() && !is_new && is_alone;
     let Some(at) = &cluster.join else {
-        return match is_new {
-            true => Err(TakeOverError::Membership(
+        return match founds {
+            true => Ok(None),
+            false => Err(TakeOverError::Membership(
                 "this directory was made to join a cluster, and no member has let it in yet; say which with --join".into(),
             )),
-            false => Ok(None),
         };
     };
-    if !is_new {
+    if founds {
         return Err(TakeOverError::Membership(
             "this directory holds the data of a node that is alone, and cannot join a cluster; \
              start it without --join to found one, or give --data a new directory"
                 .into(),
         ));
     }
-    let identity = Identity::new(cluster, 0)?;
-    let mut newcomer = Newcomer {
-        node: NodeId(cluster.id),
-        start: Start(0),
-        token: seed(),
-        address: address.clone(),
-    };
-    let mut trouble = String::new();
+    let token = kept.map_or_else(seed, |asked| asked.token);
+    if let Some(asked) = kept {
+        found.start_above(asked.start.saturating_sub(1))?;
+    }
+    let (mut asked, mut trouble) = (kept, String::new());
     loop {
-        newcomer.start = Start(found.start().number().into());
-        let why = match ask_to_join(&identity, at, &newcomer) {
+        let start = found.start().number();
+        let asks = Some(Asked { start, token });
+        if asked != asks {
+            kept::keep(&file, &asks).map_err(|error| not_kept(&error))?;
+            asked = asks;
+        }
+        let newcomer = Newcomer {
+            node: own,
+            start: Start(start.into()),
+            token,
+            address: address.clone(),
+        };
+        let why = match ask(at, &newcomer) {
             Ok(JoinAnswer::Welcome(welcome)) => return Ok(Some(Joining { newcomer, welcome })),
             Ok(JoinAnswer::StartAbove(last)) => {
                 let last = u32::try_from(last).unwrap_or(u32::MAX);
@@ -65,6 +109,10 @@ pub(super) fn join(
                 continue;
             }
             Ok(JoinAnswer::Refused(why)) => {
+                if kept.is_none() {
+                    // A start that is refused leaves the directory as it was.
+                    let _ = std::fs::remove_file(&file);
+                }
                 let why = format!("the node at {at} says: {why}");
                 return Err(TakeOverError::Membership(why));
             }

@@ -14,10 +14,9 @@ use crate::house::{Foundations, Half, House, Membership};
 use crate::peers::ClusterConfig;
 use crate::users::Users;
 
-/// The house for what an engine has found.
+/// The house for what an engine has found; `joins` if the log has not let it in yet.
 pub(super) fn found(
-    config: &Config,
-    cluster: &ClusterConfig,
+    (config, cluster, joins): (&Config, &ClusterConfig, bool),
     clock: Clock,
     mut engine: Engine,
     mut state: State,
@@ -79,6 +78,7 @@ pub(super) fn found(
             lease_ms: cluster.lease_ms,
             address,
             delivered: applied,
+            joins,
         }),
     });
     Ok((house, engine))

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use testigo_core::{
-    Applied, Change, Limits, Local, NodeId, ReceiptKey, Replicated, Start, Touches,
+    Applied, Change, Limits, Local, Newcomer, NodeId, ReceiptKey, Replicated, Start, Touches,
 };
 use testigo_engine::{
     Committed, Engine, Found, OpenError, Opened, Opening, ProposeError, Scratch, Setup,
@@ -24,6 +24,7 @@ use crate::house::{
     Entry, Foundations, Half, House, KeptTouches, Snapshots, read_image, read_records,
     read_touches, replay, written,
 };
+use crate::peers::JoinAnswer;
 use crate::random;
 use crate::tls::TlsError;
 use crate::users::Users;
@@ -61,7 +62,7 @@ pub enum TakeOverError {
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
     let found = Engine::examine_as(&config.data, config.opening, setup(config)?)?;
     let state = State::replay(found.snapshot(), found.committed())?;
-    take_over(config, clock, found, state)
+    take_over(config, clock, found, state, false)
 }
 
 /// Opens the directory; returns the house for it, and the engine that will be its log. A newcomer first asks to join, for as
@@ -71,6 +72,24 @@ pub(crate) fn open_or_join(
     clock: Clock,
     peers: Option<&TcpListener>,
 ) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
+    match &config.cluster {
+        Some(cluster) => open_asking(config, clock, peers, join::over_the_network(cluster)?),
+        None => open_asking(
+            config,
+            clock,
+            peers,
+            |_, _| Err("this node is alone".into()),
+        ),
+    }
+}
+
+/// The same, with something that asks a member at an address.
+pub(crate) fn open_asking(
+    config: &Config,
+    clock: Clock,
+    peers: Option<&TcpListener>,
+    ask: impl FnMut(&str, &Newcomer) -> Result<JoinAnswer, String>,
+) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
     #[cfg(debug_assertions)]
     let broken = crate::house::broken_on_purpose().map_err(TakeOverError::Membership)?;
     let mut found = Engine::examine_as(&config.data, config.opening, setup(config)?)?;
@@ -78,7 +97,8 @@ pub(crate) fn open_or_join(
     let joining = match &config.cluster {
         Some(cluster) => {
             let address = member::address(config, cluster);
-            let joining = join::join(cluster, &address, &mut found, &state.replicated)?;
+            let at = (cluster, config.data.as_path());
+            let joining = join::join(at, &address, &mut found, &state.replicated, ask)?;
             if let (None, None, Some(peers)) = (&joining, state.replicated.cluster().id(), peers) {
                 join::refuse_second_cluster(cluster, peers)?;
             }
@@ -91,7 +111,7 @@ pub(crate) fn open_or_join(
         }
         None => None,
     };
-    let (house, engine) = take_over(config, clock, found, state)?;
+    let (house, engine) = take_over(config, clock, found, state, joining.is_some())?;
     #[cfg(debug_assertions)]
     let house = {
         let mut house = house;
@@ -106,6 +126,7 @@ fn take_over(
     clock: Clock,
     found: Found,
     state: State,
+    joins: bool,
 ) -> Result<(House, Engine), TakeOverError> {
     let new_key = match (state.replicated.receipt_key(), &config.cluster) {
         (None, None) => Some(draw_receipt_key()?),
@@ -121,7 +142,7 @@ fn take_over(
         log::warn!("{note}");
     }
     match &config.cluster {
-        Some(cluster) => member::found(config, cluster, clock, opened.engine, state),
+        Some(cluster) => member::found((config, cluster, joins), clock, opened.engine, state),
         None => alone(config, clock, opened, state, new_key, touches),
     }
 }
@@ -135,7 +156,7 @@ pub(crate) fn on(
 ) -> Result<(House, Engine), TakeOverError> {
     let state = State::replay(opened.snapshot.as_ref(), &opened.committed)?;
     let cluster = config.cluster.as_ref().expect("a member");
-    member::found(config, cluster, clock, opened.engine, state)
+    member::found((config, cluster, false), clock, opened.engine, state)
 }
 
 /// Which node opens the directory, and how.

@@ -69,9 +69,8 @@ pub(crate) fn listen_for_peers(config: &ClusterConfig) -> Result<TcpListener, Li
             resolved.collect()
         }
     };
-    let guarded = config.secret.is_some() || config.tls.is_some();
     if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback())
-        && !guarded
+        && !config.is_guarded()
     {
         let why =
             format!("it is {open}, which others can reach, and there is neither a secret nor TLS");
@@ -101,7 +100,12 @@ impl Peers {
                 cable.nudge(start);
             }
         };
-        let hearing = Arc::new(Hearing::new(Box::new(hear), Box::new(met)));
+        let hearing = Hearing::new(
+            Box::new(hear),
+            Box::new(met),
+            Arc::clone(&identity.warnings),
+        );
+        let hearing = Arc::new(hearing);
         let (own, ears) = (Arc::clone(&identity), Arc::clone(&hearing));
         let door = Door::open(listener, own, ears, Box::new(answers))?;
         Ok(Peers {

@@ -16,6 +16,7 @@ use super::frames::Sealer;
 use super::greeting::Purpose;
 use super::identity::Identity;
 use super::stream::Stream;
+use super::warnings::About;
 
 /// Cap on bytes that wait for a slow node, 32 MiB. Frames beyond it are lost; raft and the links repeat them.
 pub(super) const UNSENT_BYTES_MAX: usize = 32 << 20;
@@ -237,7 +238,9 @@ impl Cable {
         if let Err(error) = registered {
             return error.to_string();
         }
-        log::info!("node {} is connected, at {address}", self.node);
+        let connected = || format!("node {} is connected, at {address}", self.node);
+        let warnings = &self.identity.warnings;
+        warnings.say(About::Connected, self.node, connected);
         {
             let mut out = self.out();
             out.trouble = None;
@@ -290,7 +293,9 @@ impl Cable {
             return;
         }
         if out.trouble.as_ref() != Some(&why) {
-            log::warn!("node {} is not connected, at {address}: {why}", self.node);
+            let trouble = || format!("node {} is not connected, at {address}: {why}", self.node);
+            let warnings = &self.identity.warnings;
+            warnings.say(About::NotConnected, self.node, trouble);
             out.trouble = Some(why);
         }
     }

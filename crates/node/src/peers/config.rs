@@ -35,6 +35,8 @@ pub struct ClusterConfig {
     pub secret: Option<ClusterSecret>,
     /// Mutual TLS between the nodes.
     pub tls: Option<PeerTls>,
+    /// Whether whoever reaches `peer` may be a node, where neither a secret nor TLS says who may.
+    pub trust_network: bool,
     /// How long a node acts without hearing from a majority, in milliseconds. The same on all nodes.
     pub lease_ms: u64,
 }
@@ -76,9 +78,18 @@ pub enum ClusterConfigError {
     /// Everybody on the network could become a member.
     #[error(
         "{0} can be reached from other machines, and the nodes have no way to know each other; \
-         set a secret (secret_file) or TLS (peer_tls_cert, peer_tls_key, peer_tls_ca), or use 127.0.0.1"
+         set a secret (secret_file) or TLS (peer_tls_cert, peer_tls_key, peer_tls_ca), or use 127.0.0.1; \
+         peer_trust_network lets anybody in"
     )]
     OpenToAll(String),
+    /// Whoever can reach it could become a member, and is asked for no password.
+    #[error(
+        "this node has users, and whoever can reach {0}, without a password, could join as a node and read and change \
+         everything; draw a secret for all nodes: `head -c 32 /dev/urandom | base64 > secret; chmod 600 secret` and use \
+         --secret-file secret, or TLS (--peer-tls-cert, --peer-tls-key, --peer-tls-ca); or say that everybody there may: \
+         --peer-trust-network"
+    )]
+    PastUsers(String),
     /// A lease too short for an election, or too long to wait for.
     #[error("lease_ms {0}: a node lease is {least} to {most} milliseconds", least = LEASE_MS.start(), most = LEASE_MS.end())]
     Lease(u64),
@@ -101,6 +112,7 @@ impl ClusterConfig {
             join: None,
             secret: None,
             tls: None,
+            trust_network: false,
             lease_ms: LEASE_MS_DEFAULT,
         }
     }
@@ -129,13 +141,26 @@ impl ClusterConfig {
         if !LEASE_MS.contains(&self.lease_ms) {
             return Err(ClusterConfigError::Lease(self.lease_ms));
         }
-        let guarded = self.secret.is_some() || self.tls.is_some();
+        let guarded = self.is_guarded();
         let beyond = self.listen.filter(|listen| !listen.ip().is_loopback());
         match beyond.map(|listen| listen.to_string()) {
             _ if guarded => Ok(()),
             Some(listen) => Err(ClusterConfigError::OpenToAll(listen)),
             None if is_loopback(&self.peer) => Ok(()),
             None => Err(ClusterConfigError::OpenToAll(self.peer.clone())),
+        }
+    }
+
+    /// Whether it is settled who may be a node: by a secret or TLS, or because everybody may.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.secret.is_some() || self.tls.is_some() || self.trust_network
+    }
+
+    /// Whether a node with users would start with this: their passwords must not be all that is asked for.
+    pub(crate) fn check_with_users(&self) -> Result<(), ClusterConfigError> {
+        match self.is_guarded() {
+            true => Ok(()),
+            false => Err(ClusterConfigError::PastUsers(self.peer.clone())),
         }
     }
 
@@ -257,6 +282,9 @@ mod tests {
             config.secret = secret();
             assert_eq!(config.check(), Ok(()), "{peer}");
         }
+        let mut config = ClusterConfig::new(1, "node1:7700");
+        config.trust_network = true;
+        assert_eq!(config.check(), Ok(()));
         let mut config = ClusterConfig::new(1, "127.0.0.1:7700");
         config.listen = Some("0.0.0.0:7700".parse().unwrap());
         assert!(matches!(

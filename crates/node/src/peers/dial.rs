@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 
 use super::frames::{FramesError, Opener, Sealer};
-use super::greeting::{GreetingError, HELLO_BYTES, Hello, PROOF_BYTES, Purpose, Secrets, Side};
+use super::greeting::{GreetingError, HELLO_BYTES, Hello, Purpose, Secrets, Side};
 use super::identity::Identity;
 use super::stream::Stream;
 
@@ -62,9 +62,7 @@ pub(super) fn dial(
     let secrets = identity.secret.as_ref();
     let secrets = secrets.map(|secret| Secrets::new(secret, &mine, &theirs));
     if let Some(secrets) = &secrets {
-        let proof: [u8; PROOF_BYTES] = exactly(&mut stream, &mut heard, deadline)?;
-        secrets.check(Side::Acceptor, &proof)?;
-        stream.write_all(&secrets.proof(Side::Dialler))?;
+        stream.write_all(&secrets.proof())?;
     }
     let key = |side| secrets.as_ref().map(|secrets| secrets.frame_key(side));
     let mut dialled = Dialled {
@@ -74,7 +72,12 @@ pub(super) fn dial(
         opener: Opener::new(key(Side::Acceptor), VERDICT_BYTES_MAX),
         heard,
     };
-    let verdict = dialled.frame(VERDICT_BYTES_MAX, deadline)?;
+    let verdict = dialled.frame(VERDICT_BYTES_MAX, deadline);
+    let verdict = verdict.map_err(|error| match error {
+        // The code of the verdict is the acceptor's proof.
+        DialError::Frames(FramesError::Code) => GreetingError::Proof.into(),
+        error => error,
+    })?;
     match verdict.is_empty() {
         true => Ok(dialled),
         false => Err(DialError::Refused(

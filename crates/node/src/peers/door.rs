@@ -19,6 +19,7 @@ use super::identity::Identity;
 use super::join::JoinAnswer;
 use super::stranger::{Fate, Stranger};
 use super::stream::Stream;
+use super::warnings::About;
 use testigo_core::Newcomer;
 
 /// How long a stranger may take to show that it is a node of the cluster.
@@ -160,7 +161,8 @@ impl Porter {
                     // A fault of the connection, not of the door.
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
                     _ => {
-                        log::warn!("no other node can be let in now: {error}");
+                        let said = || format!("no other node can be let in now: {error}");
+                        self.identity.warnings.say(About::Door, 0, said);
                         self.cut_off_one();
                         return false;
                     }
@@ -179,7 +181,8 @@ impl Porter {
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
         if let Err(error) = registry.register(&mut SourceFd(&fd), Token(token), interest) {
-            log::warn!("{from} is not let in: {error}");
+            let said = || format!("{from} is not let in: {error}");
+            self.identity.warnings.say(About::Door, 0, said);
             return;
         }
         let until = Instant::now() + GREETING_MAX;

@@ -20,7 +20,7 @@ const LISTENS: Duration = Duration::from_millis(1_000);
 /// Listens for a while; says which cluster looks for this node, if any.
 pub(crate) fn sought(identity: Identity, listener: &TcpListener) -> io::Result<Option<String>> {
     let identity = Arc::new(identity);
-    let hearing = Hearing::new(Box::new(|_, _| {}), Box::new(|_, _| {}));
+    let hearing = Hearing::new(Box::new(|_, _| {}), Box::new(|_, _| {}), Arc::default());
     let later = |_| JoinAnswer::Later("this node is about to found a cluster".into());
     let own = Arc::clone(&identity);
     let listener = listener.try_clone()?;

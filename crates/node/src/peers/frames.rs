@@ -10,6 +10,9 @@ use super::greeting::same;
 const LENGTH_BYTES: usize = 4;
 const CODE_BYTES: usize = 16;
 
+/// What a node hears instead of a verdict if it does not know the secret: an empty frame without a code.
+pub(super) const UNPROVEN: [u8; LENGTH_BYTES + CODE_BYTES] = [0; LENGTH_BYTES + CODE_BYTES];
+
 /// Writes frames for a connection.
 #[derive(Debug)]
 pub(super) struct Sealer {

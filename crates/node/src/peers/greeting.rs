@@ -1,10 +1,11 @@
 //! How two nodes begin to talk. The dialler says who it is and whom it wants; the acceptor does the same. Each has drawn a
-//! random number, so neither can be answered with a recording. If the cluster has a secret, both prove that they know it
-//! without sending it, and every frame after that has a code.
+//! random number, so neither can be answered with a recording. If the cluster has a secret, the dialler proves that it knows
+//! it without sending it, and every frame after that has a code. The acceptor says nothing made with the secret before: from
+//! that a stranger could guess the secret at leisure. Its own proof is the code of its verdict.
 //!
 //! ```text
 //! dialler  -> hello                 88 bytes
-//! acceptor -> hello, proof          88 and, with a secret, 32 bytes
+//! acceptor -> hello                 88 bytes
 //! dialler  -> proof                 with a secret, 32 bytes
 //! acceptor -> verdict               a frame: empty for yes, else why not
 //! dialler  -> frames
@@ -19,8 +20,8 @@ use super::config::ClusterSecret;
 pub(super) const OPENING: [u8; 8] = *b"\x89TGO\r\n\x1a\n";
 
 /// The latest and the oldest version of this protocol that this node speaks.
-pub(super) const VERSION: u8 = 1;
-const OLDEST: u8 = 1;
+pub(super) const VERSION: u8 = 2;
+const OLDEST: u8 = 2;
 
 /// The group that all nodes are in.
 const GROUP: u16 = 0;
@@ -64,7 +65,8 @@ pub(super) enum GreetingError {
     #[error("it does not speak as a node does")]
     NoNode,
     #[error(
-        "it speaks versions {oldest} to {version} of the nodes' language, and this node {OLDEST} to {VERSION}"
+        "it speaks versions {oldest} to {version} of the nodes' language, and this node {OLDEST} to {VERSION}; \
+         stop both, and start them with the same version of testigo"
     )]
     Version { oldest: u8, version: u8 },
     #[error("it is of group {0}")]
@@ -222,16 +224,13 @@ impl Secrets {
         }
     }
 
-    /// The proof that a side knows the secret.
-    pub(super) fn proof(&self, of: Side) -> [u8; PROOF_BYTES] {
-        self.derive(match of {
-            Side::Dialler => b"testigo 1 dialler's proof",
-            Side::Acceptor => b"testigo 1 acceptor's proof",
-        })
+    /// The proof that the dialler knows the secret.
+    pub(super) fn proof(&self) -> [u8; PROOF_BYTES] {
+        self.derive(b"testigo 2 dialler's proof")
     }
 
-    pub(super) fn check(&self, of: Side, proof: &[u8]) -> Result<(), GreetingError> {
-        match same(&self.proof(of), proof) {
+    pub(super) fn check(&self, proof: &[u8]) -> Result<(), GreetingError> {
+        match same(&self.proof(), proof) {
             true => Ok(()),
             false => Err(GreetingError::Proof),
         }
@@ -240,8 +239,8 @@ impl Secrets {
     /// The key for a side's frames.
     pub(super) fn frame_key(&self, of: Side) -> hmac::Key {
         let key = self.derive(match of {
-            Side::Dialler => b"testigo 1 dialler's frames",
-            Side::Acceptor => b"testigo 1 acceptor's frames",
+            Side::Dialler => b"testigo 2 dialler's frames",
+            Side::Acceptor => b"testigo 2 acceptor's frames",
         });
         hmac::Key::new(hmac::HMAC_SHA256, &key)
     }
@@ -275,6 +274,11 @@ mod tests {
         let hello = hello();
         let bytes = hello.write();
         assert_eq!(Hello::read(&bytes), Ok(hello.clone()));
+        let mut older = bytes;
+        (older[8], older[9]) = (1, 1);
+        let refused = Hello::read(&older).unwrap_err().to_string();
+        assert!(refused.contains("versions 1 to 1"), "{refused}");
+        assert!(refused.contains("the same version of testigo"), "{refused}");
         let mut newer = bytes;
         newer[8] = VERSION + 1;
         assert!(Hello::read(&newer).is_ok(), "it still speaks this version");
@@ -300,18 +304,19 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_good_for_one_conversation_and_one_side() {
+    fn a_proof_is_good_for_one_conversation() {
         let secret = |text| ClusterSecret::read(text).unwrap();
         let ours = secret("the same on all nodes");
         let (dialler, acceptor) = (hello().write(), hello().write());
         let here = Secrets::new(&ours, &dialler, &acceptor);
-        let proof = here.proof(Side::Dialler);
-        assert_eq!(here.check(Side::Dialler, &proof), Ok(()));
-        assert!(here.check(Side::Acceptor, &proof).is_err(), "reflected");
-        assert!(here.check(Side::Dialler, &proof[..31]).is_err());
+        let proof = here.proof();
+        assert_eq!(here.check(&proof), Ok(()));
+        assert!(here.check(&proof[..31]).is_err());
         let later = Secrets::new(&ours, &dialler, &hello().write());
-        assert!(later.check(Side::Dialler, &proof).is_err(), "replayed");
+        assert!(later.check(&proof).is_err(), "replayed");
+        let reflected = Secrets::new(&ours, &acceptor, &dialler);
+        assert!(reflected.check(&proof).is_err(), "reflected");
         let other = Secrets::new(&secret("a different secret"), &dialler, &acceptor);
-        assert!(other.check(Side::Dialler, &proof).is_err(), "guessed");
+        assert!(other.check(&proof).is_err(), "guessed");
     }
 }

@@ -14,6 +14,7 @@ use testigo_engine::FRAME_BYTES_MAX;
 use super::greeting::{Hello, Purpose};
 use super::stranger::Member;
 use super::stream::Stream;
+use super::warnings::{About, Warnings};
 
 /// How much is read at once, 128 KiB.
 const READ_BYTES: usize = 128 << 10;
@@ -28,6 +29,7 @@ pub(super) type Met = Box<dyn Fn(u64, u64) + Send + Sync>;
 pub(super) struct Hearing {
     hear: Hear,
     met: Met,
+    warnings: Arc<Warnings>,
     began: Instant,
     heard: Mutex<Heard>,
 }
@@ -52,10 +54,11 @@ struct Ear {
 }
 
 impl Hearing {
-    pub(super) fn new(hear: Hear, met: Met) -> Hearing {
+    pub(super) fn new(hear: Hear, met: Met, warnings: Arc<Warnings>) -> Hearing {
         Hearing {
             hear,
             met,
+            warnings,
             began: Instant::now(),
             heard: Mutex::default(),
         }
@@ -79,7 +82,8 @@ impl Hearing {
     pub(super) fn hear(self: &Arc<Self>, stream: Stream, member: Member) {
         let (node, start) = (member.hello.from, member.hello.start);
         if let Err(error) = self.try_hear(stream, member) {
-            log::warn!("node {node} cannot be heard: {error}");
+            let said = || format!("node {node} cannot be heard: {error}");
+            self.warnings.say(About::NotHeard, node, said);
             return;
         }
         (self.met)(node, start);
@@ -162,10 +166,16 @@ impl Hearing {
         {
             ear.end();
             ear.socket = None;
-            match how {
-                _ if stops => {}
-                Ok(()) => log::info!("node {node} has hung up"),
-                Err(why) => log::warn!("node {node} is not heard any more: {why}"),
+            let said = || match how {
+                Ok(()) => format!("node {node} has hung up"),
+                Err(why) => format!("node {node} is not heard any more: {why}"),
+            };
+            let about = match how {
+                Ok(()) => About::HungUp,
+                Err(_) => About::NotHeard,
+            };
+            if !stops {
+                self.warnings.say(about, node, said);
             }
         }
     }

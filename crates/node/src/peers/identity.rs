@@ -9,6 +9,7 @@ use testigo_engine::NODES_MAX;
 
 use super::config::{ClusterConfig, ClusterSecret};
 use super::greeting::{GreetingError, Hello, Purpose};
+use super::warnings::{About, Warnings};
 use crate::tls::{Tls, TlsError};
 
 /// Who this node is, and how it recognises the others.
@@ -22,6 +23,7 @@ pub(crate) struct Identity {
     pub(super) lease_ms: u16,
     pub(super) dials: Option<Arc<ClientConfig>>,
     pub(super) accepts: Option<Arc<Tls>>,
+    pub(super) warnings: Arc<Warnings>,
     roll: RwLock<Roll>,
 }
 
@@ -44,6 +46,7 @@ impl Identity {
             lease_ms: u16::try_from(config.lease_ms).unwrap_or(u16::MAX),
             dials: tls.map(super::tls::dials).transpose()?,
             accepts: files.as_ref().map(Tls::load).transpose()?,
+            warnings: Arc::default(),
             roll: RwLock::default(),
         })
     }
@@ -105,7 +108,9 @@ impl Identity {
         let is_in_another = roll.cluster.is_some();
         drop(roll);
         if let Some(sought) = self.sought().filter(|_| is_in_another) {
-            log::error!("{sought}; of two clusters that both believe so, one must be stopped");
+            let said =
+                || format!("{sought}; of two clusters that both believe so, one must be stopped");
+            self.warnings.say(About::Sought, hello.from, said);
         }
     }
 

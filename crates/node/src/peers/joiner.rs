@@ -10,6 +10,7 @@ use testigo_core::Newcomer;
 
 use super::identity::Identity;
 use super::join::{JoinAnswer, ask_to_join};
+use super::warnings::About;
 
 /// How often it asks.
 const REPEAT: Duration = Duration::from_millis(1_000);
@@ -44,7 +45,8 @@ impl Joiner {
                     Ok(JoinAnswer::StartAbove(start)) => format!("its number had start {start}"),
                 };
                 if why != trouble && !why.is_empty() {
-                    log::warn!("the node at {address} does not let this one in: {why}");
+                    let said = || format!("the node at {address} does not let this one in: {why}");
+                    identity.warnings.say(About::Joining, 0, said);
                 }
                 trouble = why;
                 let stops = own.0.lock().unwrap_or_else(PoisonError::into_inner);

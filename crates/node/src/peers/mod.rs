@@ -19,6 +19,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod warnings;
 
 pub(crate) use all::{PeerStatus, Peers, listen_for_peers};
 pub(crate) use config::host_and_port;

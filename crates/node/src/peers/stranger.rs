@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 
-use super::frames::{Opener, Sealer};
+use super::frames::{Opener, Sealer, UNPROVEN};
 use super::greeting::{HELLO_BYTES, Hello, PROOF_BYTES, Purpose, Secrets, Side};
 use super::identity::Identity;
 use super::join::{self, ASK_BYTES_MAX};
 use super::stream::Stream;
+use super::warnings::About;
 
 /// How much is read from a stranger: more than any greeting has.
 const STRANGER_BYTES_MAX: usize = 2 * ASK_BYTES_MAX;
@@ -130,7 +131,7 @@ impl Stranger {
                     self.greet(identity, &theirs)?;
                     if let Stage::Hello = self.stage {
                         let hello = Hello::read(&theirs).map_err(|error| error.to_string())?;
-                        if let Some(member) = self.let_in(hello, None, &judge) {
+                        if let Some(member) = self.let_in(identity, hello, None, &judge) {
                             return Ok(Some(member));
                         }
                     }
@@ -140,14 +141,17 @@ impl Stranger {
                         return Ok(None);
                     }
                     let proof = self.heard.split_to(PROOF_BYTES);
-                    let checked = secrets.check(Side::Dialler, &proof);
-                    checked.map_err(|error| format!("node {}: {error}", hello.from))?;
+                    if let Err(error) = secrets.check(&proof) {
+                        let why = format!("node {}: {error}", hello.from);
+                        self.unsent.extend_from_slice(&UNPROVEN);
+                        return Err(self.turned_away(identity, why));
+                    }
                     let Stage::Proof { hello, secrets } =
                         std::mem::replace(&mut self.stage, Stage::Leaves)
                     else {
                         return Ok(None);
                     };
-                    if let Some(member) = self.let_in(hello, Some(&secrets), &judge) {
+                    if let Some(member) = self.let_in(identity, hello, Some(&secrets), &judge) {
                         return Ok(Some(member));
                     }
                 }
@@ -182,23 +186,29 @@ impl Stranger {
         });
         let hello = match fits {
             Ok(hello) => hello,
-            Err(error) => {
-                let _ = self.send();
-                return Err(error.to_string());
-            }
+            Err(error) => return Err(self.turned_away(identity, error.to_string())),
         };
         if let Some(secret) = &identity.secret {
             let secrets = Secrets::new(secret, theirs, &mine);
-            self.unsent
-                .extend_from_slice(&secrets.proof(Side::Acceptor));
             self.stage = Stage::Proof { hello, secrets };
         }
         Ok(())
     }
 
+    /// Sends what tells it why it cannot come in, and says so here.
+    fn turned_away(&mut self, identity: &Identity, why: String) -> String {
+        let _ = self.send();
+        let from = self.from;
+        identity
+            .warnings
+            .say(About::Refused, 0, || format!("{from} is refused: {why}"));
+        why
+    }
+
     /// Gives the verdict.
     fn let_in(
         &mut self,
+        identity: &Identity,
         hello: Hello,
         secrets: Option<&Secrets>,
         judge: impl Fn(&Hello) -> Result<(), String>,
@@ -211,7 +221,9 @@ impl Stranger {
         sealer.seal(said.as_bytes(), &mut self.unsent);
         match (verdict, hello.purpose) {
             (Err(why), _) => {
-                log::warn!("node {} at {} is refused: {why}", hello.from, self.from);
+                let at = self.from;
+                let refused = || format!("node {} at {at} is refused: {why}", hello.from);
+                identity.warnings.say(About::Refused, hello.from, refused);
                 self.stage = Stage::Leaves;
                 None
             }

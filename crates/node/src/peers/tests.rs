@@ -11,7 +11,8 @@ use testigo_engine::{FRAME_BYTES_MAX, Sends};
 
 use super::dial::dial;
 use super::door::{GREETING_MAX, STRANGERS_MAX};
-use super::greeting::{HELLO_BYTES, Hello, Purpose};
+use super::frames::UNPROVEN;
+use super::greeting::{HELLO_BYTES, Hello, PROOF_BYTES, Purpose, VERSION};
 use super::*;
 
 /// Longer than anything here takes, even on a busy machine.
@@ -188,7 +189,7 @@ fn strangers_are_cut_off_and_change_nothing() {
             false,
         ),
         ("half a hello", half, false),
-        ("a guessed proof", guess, false),
+        ("a guessed proof", guess, true),
         (
             "another version",
             hello(|hello| (hello.version, hello.oldest) = (9, 9)),
@@ -206,6 +207,58 @@ fn strangers_are_cut_off_and_change_nothing() {
     }
     talk(&mut one, &two);
     assert!(two.heard.try_recv().is_err());
+}
+
+/// From anything made with the secret a stranger could find it out at leisure, by trying words.
+#[test]
+fn a_stranger_hears_nothing_that_was_made_with_the_secret() {
+    // All that a node answers to one who does not know its secret.
+    let answers = |secret: &str, proof: bool| {
+        let mut config = config(2);
+        config.secret = Some(ClusterSecret::read(secret).unwrap());
+        let two = open(&config, 1);
+        let mut stranger = TcpStream::connect(&two.config.peer).unwrap();
+        let hello = Hello::new(Purpose::Frames, true, 3_000, CLUSTER, (1, 1), 2).unwrap();
+        stranger.write_all(&hello.write()).unwrap();
+        let mut theirs = [0; HELLO_BYTES];
+        stranger.read_exact(&mut theirs).unwrap();
+        if proof {
+            stranger.write_all(&[7; PROOF_BYTES]).unwrap();
+        }
+        hung_up(&mut stranger)
+    };
+    for proof in [true, false] {
+        let heard = ["one secret of nodes", "another secret of nodes"].map(|it| answers(it, proof));
+        assert_eq!(heard[0], heard[1], "it depends on the secret");
+        let told = if proof { UNPROVEN.to_vec() } else { Vec::new() };
+        assert_eq!(heard[0], told);
+    }
+}
+
+/// A node of the version before takes the acceptor's hello, and says why it goes no further.
+#[test]
+fn a_node_of_an_older_version_is_refused_by_name() {
+    let two = open(&config(2), 1);
+    let mut older = TcpStream::connect(&two.config.peer).unwrap();
+    let mut hello = Hello::new(Purpose::Frames, true, 3_000, CLUSTER, (1, 1), 2).unwrap();
+    (hello.version, hello.oldest) = (1, 1);
+    older.write_all(&hello.write()).unwrap();
+    let theirs = hung_up(&mut older);
+    assert_eq!(theirs.len(), HELLO_BYTES, "a hello and nothing else");
+    assert_eq!(theirs[8..10], [VERSION, VERSION]);
+    // The other way round.
+    let between = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = between.local_addr().unwrap().to_string();
+    let older = std::thread::spawn(move || {
+        let (mut older, _) = between.accept().unwrap();
+        older.read_exact(&mut [0; HELLO_BYTES]).unwrap();
+        older.write_all(&hello.write()).unwrap();
+    });
+    let identity = Identity::new(&config(1), 1).unwrap();
+    identity.set_cluster(CLUSTER);
+    let told = dial(&identity, &address, Purpose::Frames, 2).unwrap_err();
+    assert!(told.to_string().contains("versions 1 to 1"), "{told}");
+    older.join().unwrap();
 }
 
 /// What a node is told whose configuration differs from the others'.

@@ -113,7 +113,8 @@ impl Reactor {
         let due = deadline.map(|deadline| house.clock().until(deadline));
         let nap = house.sleep_ms_max().map(Duration::from_millis);
         let greeting = self.greeting.front().map(|(due, ..)| *due);
-        let doors = [self.accept_again, greeting].into_iter().flatten().min();
+        let doors = [self.accept_again, greeting, self.anew_at];
+        let doors = doors.into_iter().flatten().min();
         let doors = doors.map(|due| due.saturating_duration_since(Instant::now()));
         [due, long_work, nap, doors].into_iter().flatten().min()
     }

@@ -26,6 +26,8 @@ pub struct ClusterSettings {
     pub peer_tls_key: Option<PathBuf>,
     /// See `peer_tls_cert`.
     pub peer_tls_ca: Option<PathBuf>,
+    /// Whether whoever reaches `peer` may be a node.
+    pub peer_trust_network: Option<bool>,
     /// The node lease, in milliseconds.
     pub lease_ms: Option<u64>,
 }
@@ -42,6 +44,7 @@ impl ClusterSettings {
         "peer_tls_cert",
         "peer_tls_key",
         "peer_tls_ca",
+        "peer_trust_network",
         "lease_ms",
     ];
 
@@ -60,6 +63,7 @@ impl ClusterSettings {
             "secret_file" => self.secret_file = Some(value.into()),
             "peer_tls_cert" => self.peer_tls_cert = Some(value.into()),
             "peer_tls_key" => self.peer_tls_key = Some(value.into()),
+            "peer_trust_network" => self.peer_trust_network = Some(super::yes(value)?),
             "peer_tls_ca" => self.peer_tls_ca = Some(value.into()),
             _ => return Err(format!("the key {key:?} is unknown")),
         }
@@ -85,6 +89,7 @@ impl ClusterSettings {
             peer_tls_cert,
             peer_tls_key,
             peer_tls_ca,
+            peer_trust_network,
             lease_ms
         )
     }
@@ -108,6 +113,7 @@ impl ClusterSettings {
         member.join = self.join.clone();
         member.secret = self.secret()?;
         member.tls = self.tls()?;
+        member.trust_network = self.peer_trust_network == Some(true);
         if let Some(lease_ms) = self.lease_ms {
             member.lease_ms = lease_ms;
         }
@@ -121,6 +127,7 @@ impl ClusterSettings {
             ("peer_listen", self.peer_listen.is_some()),
             ("client", self.client.is_some()),
             ("secret_file", self.secret_file.is_some()),
+            ("peer_trust_network", self.peer_trust_network.is_some()),
             ("lease_ms", self.lease_ms.is_some()),
         ];
         let first = said.into_iter().find(|(_, said)| *said);
@@ -182,6 +189,7 @@ mod tests {
             ("join = a:1", "join needs peer"),
             ("secret_file = x", "secret_file needs peer"),
             ("peer_tls_ca = x", "peer_tls_cert needs peer"),
+            ("peer_trust_network = yes", "peer_trust_network needs peer"),
             ("id = 1\npeer = a:1\npeer_tls_ca = x", "all three"),
             (
                 "id = 1\npeer = a:1\nsecret_file = /nowhere/secret",

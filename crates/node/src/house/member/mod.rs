@@ -1,8 +1,10 @@
 //! The house as a member of a cluster: what its log delivers besides entries, its lease, letters of other houses, and when it
-//! has to start anew. What it does as the leader is in [`lead`], how it leaves in [`leave`].
+//! has to start anew. What it does as the leader is in [`lead`], how it leaves in [`leave`], whether it belongs in
+//! [`membership`].
 
 mod lead;
 mod leave;
+mod membership;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,12 +12,13 @@ use std::sync::Arc;
 #[cfg(any(test, debug_assertions))]
 use testigo_core::estate::Broken;
 use testigo_core::estate::{Estate, Peer, Rule};
-use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
+use testigo_core::{Address, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
 
+use super::joining::Pause;
 use super::letters::{Letter, Parts};
-use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
-use crate::cluster::Link;
+use super::{ClientId, Half, House, Membership, Receipts, Services};
+use crate::cluster::{Link, Times};
 use crate::open;
 use crate::peers::{PeerStatus, Peers};
 use crate::wire::refuse;
@@ -28,6 +31,12 @@ pub(crate) struct Member {
     /// The address of this node.
     address: Address,
     standing: Standing,
+    /// The last leader that this start has known.
+    last_leader: Option<u64>,
+    /// Whether the cluster has removed this node.
+    removed: bool,
+    /// Since when others wait.
+    pub(super) times: Times,
     /// The last index of the engine's log that is applied here. The log's read indexes are of this kind.
     delivered: u64,
     next_read: u64,
@@ -45,13 +54,15 @@ pub(crate) struct Member {
     changing: Option<u64>,
     next_change: u64,
     leaving: Option<Leaving>,
-    /// The directory was empty: until the log lets this start in, what it says about this number concerns an earlier
+    /// The directory is a newcomer's: until the log lets this start in, what it says about this number concerns an earlier
     /// directory.
     newcomer: bool,
     /// The sockets between the nodes; a simulated house has none.
     peers: Option<Arc<Peers>>,
     /// Why this start cannot go on.
     anew: Option<&'static str>,
+    /// Whether this start waits to be let in.
+    pub(super) pause: Pause,
 }
 
 /// What a read index is for.
@@ -69,17 +80,21 @@ const READS_MAX: usize = 16;
 const RULE_MS: u64 = 50;
 
 impl Member {
-    pub(super) fn new(own: Peer, membership: Membership, services: &Services) -> Member {
+    pub(super) fn new(now: u64, own: Peer, membership: Membership, services: &Services) -> Member {
         let Membership {
             lease_ms,
             address,
             delivered,
+            joins,
         } = membership;
         let viewed = services.estate().map_or_else(Vec::new, viewed);
         Member {
             lease_ms,
             address,
             standing: Standing::default(),
+            last_leader: None,
+            removed: false,
+            times: Times::from(now),
             delivered,
             next_read: 0,
             asked: VecDeque::new(),
@@ -91,9 +106,10 @@ impl Member {
             changing: None,
             next_change: 0,
             leaving: None,
-            newcomer: services.replicated().cluster().last_start(own.0) == Start(0),
+            newcomer: joins || services.replicated().cluster().last_start(own.0) == Start(0),
             peers: None,
             anew: None,
+            pause: Pause::default(),
         }
     }
 
@@ -106,6 +122,16 @@ impl Member {
     /// Who leads and who is in, as far as this node knows.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// The last leader that this start has known; it may lead no longer.
+    pub(crate) fn last_leader(&self) -> Option<u64> {
+        self.last_leader
+    }
+
+    /// Whether the cluster has removed this node for good.
+    pub(crate) fn was_removed(&self) -> bool {
+        self.removed
     }
 
     /// The length of a lease.
@@ -201,22 +227,6 @@ impl House {
         self.pass_on();
     }
 
-    /// Whether the node is a voter and in the view, for which a newcomer or a returning node waits.
-    pub(crate) fn check_joined(&self) -> Result<(), Refusal> {
-        let Some(member) = self.member() else {
-            return Ok(());
-        };
-        let votes = member.standing.members.voters.contains(&self.own.0.0);
-        let is_in = self.services.estate().is_some_and(Estate::is_in);
-        match votes && is_in {
-            true => Ok(()),
-            false => Err(refuse(
-                Word::Unavailable,
-                "this node is not a member of its cluster yet",
-            )),
-        }
-    }
-
     /// From now on the others can be reached, at the addresses in the log.
     pub(crate) fn meet(&mut self, peers: Arc<Peers>) {
         if let Some(member) = &mut self.member {
@@ -230,7 +240,7 @@ impl House {
         self.member().and_then(|member| member.anew)
     }
 
-    fn start_anew(&mut self, why: &'static str) {
+    pub(super) fn start_anew(&mut self, why: &'static str) {
         let Some(member) = &mut self.member else {
             return;
         };
@@ -245,6 +255,7 @@ impl House {
             return;
         }
         self.ask_for_lease();
+        self.tell_of_the_pause();
         self.lead();
         self.go_on_leaving();
     }
@@ -297,6 +308,10 @@ impl House {
     /// Takes a delivery that the log of a lone node never makes.
     pub(super) fn deliver_to_member(&mut self, delivery: Delivery) {
         match delivery {
+            Delivery::Stuck { unknown, error } => {
+                self.unknown(unknown, &format!("{error}; it may still be done then"));
+            }
+            Delivery::Room(room) => self.submissions.has_room(room),
             Delivery::Restored { snapshot, unknown } => self.restored(&snapshot, unknown),
             Delivery::Read { tag, index } => {
                 let Some(member) = &mut self.member else {
@@ -413,13 +428,8 @@ impl House {
 
     /// Another member's snapshot has replaced the log.
     fn restored(&mut self, snapshot: &StoredSnapshot, unknown: Vec<u64>) {
-        for tag in unknown {
-            if let Some(lost) = self.submissions.take(tag) {
-                let why = "the node has fallen behind its cluster; whether it was done shows there";
-                let unknown = refuse(Word::Unknown, why);
-                self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
-            }
-        }
+        let why = "the node has fallen behind its cluster; whether it was done shows there";
+        self.unknown(unknown, why);
         let joined = self.services.estate().is_some_and(Estate::was_member);
         if joined {
             return self.start_anew("the node has fallen behind its cluster");
@@ -464,23 +474,6 @@ impl House {
         self.chapters.follow(self.services.replicated());
         self.delivered_up_to(snapshot.index);
         self.cluster_changed();
-    }
-
-    /// The addresses of the cluster's nodes have changed, or are known for the first time.
-    pub(super) fn cluster_changed(&mut self) {
-        if let Some(member) = self.member()
-            && let Some(peers) = &member.peers
-        {
-            let members = &member.standing.members;
-            peers.follow(self.replicated().cluster(), |node| members.contains(node));
-        }
-        let cluster = self.replicated().cluster();
-        let let_in = cluster.last_start(self.own.0) >= self.own.1;
-        let newcomer = self.member().is_some_and(|member| member.newcomer);
-        if cluster.was_removed(self.own.0) && (let_in || !newcomer) && !self.stopping {
-            log::warn!("this node was removed from its cluster: it stops");
-            self.begin_stop();
-        }
     }
 
     fn received(&mut self, received: &Received) {
@@ -528,6 +521,10 @@ impl House {
         };
         let before = std::mem::replace(&mut member.standing, standing);
         let standing = &member.standing;
+        member.last_leader = standing.leader.or(member.last_leader);
+        if before.leader != standing.leader {
+            member.times.led(now, standing.leader);
+        }
         if (before.leader, before.term) != (standing.leader, standing.term) {
             match standing.leader {
                 Some(leader) => log::info!("node {leader} leads in term {}", standing.term),
@@ -562,25 +559,6 @@ impl House {
         for peer in others {
             let silent = links.get(&peer.0.0) != Some(&Link::Up);
             estate.link_silent(peer, silent);
-        }
-    }
-
-    /// Logs this node's address, if the log has another one.
-    fn log_own_address(&mut self) {
-        let Some(member) = &self.member else {
-            return;
-        };
-        let (node, address) = (self.own.0, member.address.clone());
-        let known = self.replicated().cluster().address(node);
-        let removed = self.replicated().cluster().was_removed(node);
-        if known == Some(&address) || removed || !self.acts() {
-            return;
-        }
-        let address = Some(address);
-        let change = Change::Address { node, address };
-        let under_way = self.submissions.changes().any(|other| *other == change);
-        if !under_way {
-            let _ = self.submit(change, Answers::Nobody);
         }
     }
 }
