@@ -310,9 +310,16 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
     let places = Places::new(3);
     let [one, two, three] = places.three();
     let mut lost = one.client();
-    let open = ["SESSION", "OPEN", "TTL", "600000", "LABEL", "primary <b>db</b>"];
+    let open = [
+        "SESSION",
+        "OPEN",
+        "TTL",
+        "60000",
+        "LABEL",
+        "primary <b>db</b>",
+    ];
     let session = lost.call(&open).int();
-    lost.call(&["LOCK", "deploy", "WAIT", "0"]).int();
+    lost.call(&["LOCK", "deploy", "WAIT", "10000"]).int();
     browser.resize(1280, 900);
     browser.go(&format!("{}#cluster", two.console()));
     browser.shows("#cluster-waits .empty", "every shard is open");
@@ -320,11 +327,15 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
     for (width, height) in [(1280, 900), (390, 844)] {
         browser.resize(width, height);
         browser.go(&format!("{}#cluster", two.console()));
-        browser.shows("#cluster-waits .warning", "it waits for 1 session whose home is lost");
+        browser.shows(
+            "#cluster-waits .warning",
+            "it waits for 1 session whose home is lost",
+        );
         browser.shows("#cluster-waits td", &session.to_string());
         browser.shows("#cluster-waits td", "primary <b>db</b>");
         browser.shows("#cluster-waits td", "node 1");
         browser.fits("the page of the cluster");
+        browser.script("document.getElementById('cluster-waits').scrollIntoView()");
         browser.picture(&format!("console-cluster-waits-{width}"));
     }
     browser.click(&format!("#cluster-waits [data-session='{session}']"));
@@ -336,6 +347,7 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
     three.kill();
     browser.shows("#cluster-facts .bad", "none known; the last one was node");
     browser.shows("#cluster-facts .bad", "does not hear from a majority");
+    browser.shows("#cluster-waits .empty", "Not known");
     for (width, height) in [(1280, 900), (390, 844)] {
         browser.resize(width, height);
         browser.fits("the page of a cluster without a majority");
