@@ -74,7 +74,12 @@ pub(crate) fn open_or_join(
 ) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
     match &config.cluster {
         Some(cluster) => open_asking(config, clock, peers, join::over_the_network(cluster)?),
-        None => open_asking(config, clock, peers, |_, _| Err("this node is alone".into())),
+        None => open_asking(
+            config,
+            clock,
+            peers,
+            |_, _| Err("this node is alone".into()),
+        ),
     }
 }
 

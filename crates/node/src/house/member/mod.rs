@@ -77,12 +77,7 @@ const READS_MAX: usize = 16;
 const RULE_MS: u64 = 50;
 
 impl Member {
-    pub(super) fn new(
-        now: u64,
-        own: Peer,
-        membership: Membership,
-        services: &Services,
-    ) -> Member {
+    pub(super) fn new(now: u64, own: Peer, membership: Membership, services: &Services) -> Member {
         let Membership {
             lease_ms,
             address,
