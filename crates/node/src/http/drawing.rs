@@ -88,7 +88,11 @@ pub(super) async fn planned(Posted { door, user, body }: Posted) -> Response {
     if let Some(Err(refusal)) = name.as_ref().map(|name| user.check(Deed::Show, name)) {
         return refused(StatusCode::FORBIDDEN, "DENIED", &refusal.sentence);
     }
-    let (shared, author, flow) = (Arc::clone(&door.open().shared), Arc::clone(&user), name.clone());
+    let (shared, author, flow) = (
+        Arc::clone(&door.open().shared),
+        Arc::clone(&user),
+        name.clone(),
+    );
     let foreseen =
         apart(move || foresee(&shared, &author, flow.as_deref(), &text, seen.as_deref()));
     let mut foreseen = match foreseen.await {
