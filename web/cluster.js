@@ -73,7 +73,7 @@ async function endSession({ session, label }) {
   try {
     await command("SESSION", "END", session);
     tell(`Session ${session} ended.`);
-    update(true);
+    updateWaits(true);
   } catch (error) {
     tellError(error);
   }
@@ -112,13 +112,33 @@ function showOwners(owners) {
     ? "No gate and no queue has such a name." : "No gate was created and no flow runs. Implicit gates are not on record; ask for one with: testigo owner NAME"), next);
 }
 
+// Whoever is silent is waited for, which takes a second: the rest of the page does not wait for that.
+const updateWaits = paced(async () => {
+  try {
+    showWaits(await command("CLUSTER", "WAITS"));
+  } catch (error) {
+    fill(byId("cluster-waits"), element("p", { class: "bad" }, `${error.code}: ${error.message}`));
+  }
+});
+
+let view = null;   // the view for which was asked what waits
+
+function followWaits(status) {
+  if (status.lease_ms === 0) {
+    view = null;
+    return fill(byId("cluster-waits"), element("p", { class: "empty" }, "Not known: this node does not hear from the others."));
+  }
+  const changed = view !== status.view;
+  view = status.view;
+  return updateWaits(changed);
+}
+
 export const update = paced(async () => {
   try {
     const pattern = byId("owner-filter").value.trim();
-    const [status, waits, owners] = await Promise.all([command("CLUSTER", "STATUS"), command("CLUSTER", "WAITS"),
-      command("CLUSTER", "OWNERS", pattern ? `*${pattern}*` : "*")]);
+    const [status, owners] = await Promise.all([command("CLUSTER", "STATUS"), command("CLUSTER", "OWNERS", pattern ? `*${pattern}*` : "*")]);
     showStatus(status);
-    showWaits(waits);
+    followWaits(status);
     showOwners(owners);
   } catch (error) {
     fill(byId("cluster-facts"), element("dt", {}, "refused"), element("dd", { class: "bad" }, `${error.code}: ${error.message}`));

@@ -314,12 +314,12 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
         "SESSION",
         "OPEN",
         "TTL",
-        "600000",
+        "60000",
         "LABEL",
         "primary <b>db</b>",
     ];
     let session = lost.call(&open).int();
-    lost.call(&["LOCK", "deploy", "WAIT", "0"]).int();
+    lost.call(&["LOCK", "deploy", "WAIT", "10000"]).int();
     browser.resize(1280, 900);
     browser.go(&format!("{}#cluster", two.console()));
     browser.shows("#cluster-waits .empty", "every shard is open");
@@ -335,6 +335,7 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
         browser.shows("#cluster-waits td", "primary <b>db</b>");
         browser.shows("#cluster-waits td", "node 1");
         browser.fits("the page of the cluster");
+        browser.script("document.getElementById('cluster-waits').scrollIntoView()");
         browser.picture(&format!("console-cluster-waits-{width}"));
     }
     browser.click(&format!("#cluster-waits [data-session='{session}']"));
@@ -346,6 +347,7 @@ fn the_console_shows_what_waits_for_a_lost_session_and_ends_it() {
     three.kill();
     browser.shows("#cluster-facts .bad", "none known; the last one was node");
     browser.shows("#cluster-facts .bad", "does not hear from a majority");
+    browser.shows("#cluster-waits .empty", "Not known");
     for (width, height) in [(1280, 900), (390, 844)] {
         browser.resize(width, height);
         browser.fits("the page of a cluster without a majority");

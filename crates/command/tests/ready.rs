@@ -219,9 +219,9 @@ fn what_waits_for_a_lost_session_is_named_with_the_command_that_ends_it() {
     let places = Places::new(3);
     let [one, two, three] = places.three();
     let mut lost = one.client();
-    let open = ["SESSION", "OPEN", "TTL", "600000", "LABEL", "primary"];
+    let open = ["SESSION", "OPEN", "TTL", "60000", "LABEL", "primary"];
     let session = lost.call(&open).int().to_string();
-    lost.call(&["LOCK", "deploy", "WAIT", "0"]).int();
+    lost.call(&["LOCK", "deploy", "WAIT", "10000"]).int();
     one.kill();
     let at = [two.address, three.address];
     let status = until("shards that are shut", || {
@@ -242,7 +242,7 @@ fn what_waits_for_a_lost_session_is_named_with_the_command_that_ends_it() {
         assert_eq!(orphan["home"], 1);
         let left = orphan["left_ms"].as_u64().unwrap();
         assert!(
-            (1..=600_000).contains(&left) && wait["left_ms"] == left,
+            (1..=60_000).contains(&left) && wait["left_ms"] == left,
             "{wait}"
         );
     }

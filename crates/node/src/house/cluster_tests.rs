@@ -51,7 +51,7 @@ pub(super) struct World {
     pub(super) cut: BTreeSet<u64>,
     /// Nodes that may have to start anew.
     anew: BTreeSet<u64>,
-    /// A node that does nothing any more once it has worked on its log this often.
+    /// A node that does nothing any more after this many steps: frames heard, deliveries taken, ticks.
     pub(super) stops: Option<(u64, usize)>,
 }
 
@@ -68,16 +68,16 @@ impl World {
         }
     }
 
-    /// Whether a node has stopped; if not, it works on its log now.
+    /// Whether a node still works; if it does, this is one step of it.
     fn works(stops: &mut Option<(u64, usize)>, id: u64) -> bool {
-        match stops {
-            Some((stopped, 0)) => *stopped != id,
-            Some((other, left)) if *other == id => {
-                *left -= 1;
-                true
-            }
-            _ => true,
+        if let Some((stopped, left)) = stops
+            && *stopped == id
+        {
+            let works = *left > 0;
+            *left -= usize::from(works);
+            return works;
         }
+        true
     }
 
     /// A cluster of `count` nodes, all of them members.
@@ -200,11 +200,14 @@ impl World {
         for _ in 0..2_000 {
             let mut busy = false;
             for (id, node) in &mut self.nodes {
-                if !World::works(&mut self.stops, *id) {
+                if self.stops == Some((*id, 0)) {
                     continue;
                 }
                 node.house.begin_turn();
                 let deliveries = std::mem::take(&mut *node.deliveries.lock().unwrap());
+                if !deliveries.is_empty() && !World::works(&mut self.stops, *id) {
+                    continue;
+                }
                 busy |= !deliveries.is_empty();
                 for delivery in deliveries {
                     node.house.deliver(delivery);

@@ -1,10 +1,14 @@
 //! Newcomers that are killed at each step of joining, and start again with their directories.
 
 use testigo_core::{Admission, Newcomer};
+use testigo_engine::{MESSAGE_BYTES_MAX, TICK_MS};
 
 use super::cluster_tests::{World, number};
 
-/// A newcomer's directory, and what it asks with if the log has not let it in.
+/// A long body of a job.
+const BODY_BYTES: usize = 32 << 10;
+
+/// Asks again, if it still joins. Whether the log has it.
 fn ask_on(world: &mut World, newcomer: &Option<Newcomer>) -> bool {
     let asks = newcomer
         .clone()
@@ -12,7 +16,7 @@ fn ask_on(world: &mut World, newcomer: &Option<Newcomer>) -> bool {
     asks.is_none_or(|admitted| admitted == Ok(Admission::Known))
 }
 
-/// Joins node 2 and kills it after it has worked on its log this often; then it starts again and must become a member.
+/// Joins node 2 and kills it after this many steps; then it starts again and must become a member.
 /// Whether it was one before it was killed.
 fn joins_again(mut world: World, steps: usize) -> bool {
     let newcomer = world.start_joining(2).unwrap();
@@ -22,7 +26,7 @@ fn joins_again(mut world: World, steps: usize) -> bool {
         if world.stops == Some((2, 0)) {
             break;
         }
-        world.pass(testigo_engine::TICK_MS);
+        world.pass(TICK_MS);
         ask_on(&mut world, &newcomer);
         ready = world.house(2).check_joined().is_ok() && world.house(2).acts();
         if ready {
@@ -78,6 +82,20 @@ fn a_newcomer_with_a_number_that_was_removed_does_so_too() {
         });
         world.kill(2);
         world.forget(2);
+        // More than one message carries, so that it may know the one without the other.
+        let mut done = |command: &str| {
+            let mut told = world.say(1, admin, command);
+            world.until(5_000, |world| {
+                told += &world.hear(1, admin);
+                !told.is_empty()
+            });
+            told
+        };
+        assert_eq!(done("FLOW APPLY f \"in -> [q] -> out\""), "+OK");
+        let body = "x".repeat(BODY_BYTES);
+        for job in 0..2 * MESSAGE_BYTES_MAX / BODY_BYTES as u64 {
+            number(&done(&format!("JOB CREATE f/q job-{job} {body}")));
+        }
         world
     });
 }

@@ -33,7 +33,7 @@ const TAKEN: &[(&str, Forms)] = &[
     ("GROUP", Forms::Only(&["MEMBERS"])),
     (
         "CLUSTER",
-        Forms::Only(&["STATUS", "LEASE", "OWNERS", "ADD", "REMOVE"]),
+        Forms::Only(&["STATUS", "LEASE", "WAITS", "OWNERS", "ADD", "REMOVE"]),
     ),
     ("OWNER", Forms::All),
     ("STATUS", Forms::All),

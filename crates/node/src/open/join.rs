@@ -66,8 +66,7 @@ pub(super) fn join(
         return Ok(None);
     }
     let is_new = found.members().iter().next().is_none();
-    let is_alone = found.members().iter().all(|node| node == own.0);
-    let founds = kept.is_none() && !is_new && is_alone;
+    let founds = kept.is_none() && !is_new;
     let Some(at) = &cluster.join else {
         return match founds {
             true => Ok(None),
