@@ -282,7 +282,9 @@ fn a_hundred_thousand_slots_fold_into_few_cells_that_unfold() {
     let create = ["POOL", "CREATE", "many", "SLOTS", "100000"];
     assert_eq!(admin.call(&create), ok());
     let mut holder = person(&node, "big");
-    take(&mut holder, "many", "33333");
+    for count in ["10000", "10000", "10000", "3333"] {
+        take(&mut holder, "many", count);
+    }
     browser.resize(1280, 900);
     browser.go(&format!("{}#pool/many", node.console()));
     browser.shows("#pool-facts", "100000 slots, 66667 free, 33333 used");
