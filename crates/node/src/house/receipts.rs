@@ -19,7 +19,11 @@ use crate::clock::wall_ms;
 use crate::wire::{Reply, Words};
 
 /// Says what is covered, so that nothing else that the key may ever sign can be taken for a receipt.
-const DOMAIN: &[u8] = b"testigo receipt 1\0";
+const DOMAIN: &[u8] = b"testigo receipt 2\0";
+/// The same for receipts of earlier versions, which say nothing of time.
+const DOMAIN_BEFORE: &[u8] = b"testigo receipt 1\0";
+/// The length of the code.
+const TAG_BYTES: usize = 32;
 
 /// How far the wall clocks of two nodes may be apart. A hold that is claimed ends this much later than its receipt says.
 const CLOCKS_APART_MS: u64 = 60_000;
@@ -64,7 +68,7 @@ impl Receipts {
         (ask, fence): (Ask<'_>, Fence),
         stay: Stay,
     ) -> String {
-        let tag = hmac::sign(&self.0, &covered(session, gate, ask, fence, stay));
+        let tag = hmac::sign(&self.0, &covered(session, gate, ask, fence, Some(stay)));
         let mut bytes = stay.bytes().to_vec();
         bytes.extend(tag.as_ref());
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
@@ -73,11 +77,16 @@ impl Receipts {
     /// What a receipt says, if it is one. Compares in constant time.
     fn read(&self, session: SessionId, holding: &Holding<'_>, receipt: &str) -> Option<Stay> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(receipt).ok()?;
-        let (stay, tag) = bytes.split_first_chunk()?;
-        let stay = Stay::of(stay);
+        let (stay, tag) = match bytes.len() {
+            TAG_BYTES => (None, &bytes[..]),
+            _ => {
+                let (stay, tag) = bytes.split_first_chunk()?;
+                (Some(Stay::of(stay)), tag)
+            }
+        };
         let covered = covered(session, &holding.gate, holding.ask, holding.fence, stay);
         hmac::verify(&self.0, &covered, tag).ok()?;
-        Some(stay)
+        Some(stay.unwrap_or(Stay::UNKNOWN))
     }
 }
 
@@ -91,6 +100,10 @@ struct Stay {
 
 impl Stay {
     const BYTES: usize = 16;
+    const UNKNOWN: Stay = Stay {
+        since: u64::MAX,
+        until: u64::MAX,
+    };
 
     fn bytes(self) -> [u8; Stay::BYTES] {
         (u128::from(self.since) << 64 | u128::from(self.until)).to_be_bytes()
@@ -129,9 +142,18 @@ impl Stay {
 
 /// The bytes that a receipt covers: numbers of fixed length, texts after their length. A request without words is the same as
 /// one for one permit, so both are covered alike.
-fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence, stay: Stay) -> Vec<u8> {
-    let mut bytes = DOMAIN.to_vec();
-    bytes.extend(stay.bytes());
+fn covered(
+    session: SessionId,
+    gate: &str,
+    ask: Ask<'_>,
+    fence: Fence,
+    stay: Option<Stay>,
+) -> Vec<u8> {
+    let mut bytes = match stay {
+        Some(_) => DOMAIN.to_vec(),
+        None => DOMAIN_BEFORE.to_vec(),
+    };
+    bytes.extend(stay.into_iter().flat_map(Stay::bytes));
     bytes.extend(session.number().to_be_bytes());
     bytes.extend(fence.0.to_be_bytes());
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -436,6 +458,18 @@ mod tests {
         ] {
             assert_eq!(own.read(session, &plain, wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_receipt_of_an_earlier_version_says_nothing_of_time() {
+        let (session, holding) = (SessionId::opened(1), holding("a", 5, Ask::Plain));
+        let covered = covered(session, "a", Ask::Plain, Fence(5), None);
+        let receipt = BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&receipts(1).0, &covered));
+        assert_eq!(receipt.len(), 43);
+        let stay = receipts(1).read(session, &holding, &receipt);
+        assert_eq!(stay, Some(Stay::UNKNOWN));
+        assert_eq!(Stay::UNKNOWN.here(100_000, 3_000), (100_000, None));
+        assert_eq!(receipts(2).read(session, &holding, &receipt), None);
     }
 
     #[test]
