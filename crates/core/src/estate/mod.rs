@@ -88,11 +88,8 @@ pub enum Tell {
     },
     /// Others wait for what it holds.
     Wanted {
-        /// The session.
         session: SessionId,
-        /// The gate.
         gate: Name,
-        /// The hold's fence.
         fence: Fence,
     },
     /// It has lost a hold.

@@ -51,6 +51,8 @@ mod pubsub;
 mod pubsub_tests;
 mod receipts;
 mod reload;
+#[cfg(test)]
+mod returning_tests;
 mod seats;
 mod services;
 mod sight;
