@@ -130,6 +130,35 @@ impl Stage {
         self.replicated.index()
     }
 
+    /// A session enters a gate that nobody else wants and another node owns.
+    pub(crate) fn lock(&mut self, at: usize, session: SessionId, gate: &str) -> Fence {
+        let lock = Command::Lock(Lock {
+            gate,
+            ..Lock::default()
+        });
+        self.ask(at, session, &lock);
+        self.deliver_all();
+        let fence = self.tells.iter().find_map(|tell| match tell {
+            Tell::Answered {
+                answer: Ok(Answer::Settled(Settled::Entered(grant))),
+                ..
+            } => Some(grant.fence),
+            _ => None,
+        });
+        fence.expect("nobody else wants it")
+    }
+
+    /// The view without the first node.
+    pub(crate) fn leave_out_the_first(&mut self) {
+        let view = self.replicated.view();
+        let left_out = Change::View {
+            before: view.index,
+            members: [peer(1), peer(2)].to_vec(),
+            generation: view.generation,
+        };
+        self.log(1, left_out);
+    }
+
     /// Takes a session up again at a node, and gives what became of the claims once everybody has spoken.
     fn resume(&mut self, at: usize, session: SessionId, claims: &[Claim<'_>]) -> Vec<ClaimEnd> {
         let resumed = self.try_resume(at, session, claims);
@@ -223,20 +252,7 @@ fn held_after_an_old_release(broken: Option<Broken>) -> bool {
     stage.give(GATE, 0);
     stage.open(1, session);
     let gate = GATE;
-    let lock = Command::Lock(Lock {
-        gate,
-        ..Lock::default()
-    });
-    stage.ask(1, session, &lock);
-    stage.deliver_all();
-    let fence = stage.tells.iter().find_map(|tell| match tell {
-        Tell::Answered {
-            answer: Ok(Answer::Settled(Settled::Entered(grant))),
-            ..
-        } => Some(grant.fence),
-        _ => None,
-    });
-    let fence: Fence = fence.expect("nobody else wants it");
+    let fence = stage.lock(1, session, gate);
     // The release is on its way when the client goes to the third node, which is told that it holds the gate.
     stage.ask(1, session, &Command::Unlock { gate, fence: None });
     let release = stage.frames.pop_front().expect("the owner is asked");

@@ -3,10 +3,10 @@
 use testigo_core::estate::{Broken, Frame, Peer, Tell};
 use testigo_core::{
     Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Fence, Lock, Name, NodeId, Resumed,
-    Rule, SessionId, Settled, Shard,
+    Rule, SessionId, Shard,
 };
 
-use crate::cases::{GATE, SESSION, Stage, peer};
+use crate::cases::{GATE, SESSION, Stage};
 
 /// What a session is told that resumes elsewhere when its home is lost, while another one of that home has not been heard of.
 fn resumed_beside_an_orphan(proven: bool) -> Option<Vec<ClaimEnd>> {
@@ -66,13 +66,7 @@ impl Loss {
     fn lose(&mut self) {
         self.stage.frames.clear();
         self.stage.tells.clear();
-        let view = self.stage.replicated.view();
-        let left_out = Change::View {
-            before: view.index,
-            members: [peer(1), peer(2)].to_vec(),
-            generation: view.generation,
-        };
-        self.stage.log(1, left_out);
+        self.stage.leave_out_the_first();
     }
 
     /// What a session is told that resumes at the second node, if it is told.
@@ -121,17 +115,6 @@ fn an_old_receipt_gives_way_to_a_later_orphan() {
 #[test]
 fn a_downgraded_writer_that_claims_as_a_writer_loses_to_the_readers() {
     let mut loss = Loss::of(&[GATE]);
-    let gate = GATE;
-    let writer = loss.sessions[0];
-    let locked = loss.stage.ask(
-        0,
-        writer,
-        &Command::Lock(Lock {
-            gate,
-            ..Lock::default()
-        }),
-    );
-    assert!(matches!(locked, Answer::Settled(Settled::Entered(_))));
     loss.lose();
     assert_eq!(
         loss.resume(0, &[proven(5, Ask::Plain)]),
@@ -170,27 +153,8 @@ fn told_before_a_report(broken: Option<Broken>) -> Option<Vec<ClaimEnd>> {
     let mut stage = Stage::new(broken);
     stage.give(GATE, 0);
     stage.open(2, session);
-    let lock = Command::Lock(Lock {
-        gate: GATE,
-        ..Lock::default()
-    });
-    stage.ask(2, session, &lock);
-    stage.deliver_all();
-    let fence = stage.tells.iter().find_map(|tell| match tell {
-        Tell::Answered {
-            answer: Ok(Answer::Settled(Settled::Entered(grant))),
-            ..
-        } => Some(grant.fence),
-        _ => None,
-    });
-    let fence = fence.expect("nobody else wants it");
-    let view = stage.replicated.view();
-    let left_out = Change::View {
-        before: view.index,
-        members: [peer(1), peer(2)].to_vec(),
-        generation: view.generation,
-    };
-    stage.log(1, left_out);
+    let fence = stage.lock(2, session, GATE);
+    stage.leave_out_the_first();
     let owner = stage.replicated.ownership().title(Shard::of(GATE));
     assert_eq!(
         owner.expect("a view gave it").owner,
